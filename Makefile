@@ -1,0 +1,100 @@
+# Every target works in a fresh clone: what it needs is installed into .venv first, once.
+
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+LOG := $(VENV)/install.log
+PLUGINS := plugins/zapomni-plugin-hello plugins/zapomni-plugin-audit
+CONSTRAINTS := $(wildcard constraints.txt)
+GOAL := $(or $(firstword $(MAKECMDGOALS)),test)
+
+# Any Python can answer this, however old: its version, and whether it is new enough.
+ASK := import sys; print("%d.%d" % sys.version_info[:2] + (" will do" if sys.version_info >= (3, 11) else " is too old"))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# A PYTHON that the user named, and that is not the one in .venv, gets a .venv of its own.
+ifneq ($(origin PYTHON),file)
+ifneq ($(shell $(PYTHON) -c '$(ASK)' 2>/dev/null),$(shell $(BIN)/python -c '$(ASK)' 2>/dev/null))
+ANOTHER := yes
+.PHONY: $(STAMP)
+endif
+endif
+
+.DELETE_ON_ERROR:
+.PHONY: help venv test check suite lint types layers docs demo bench inspector clean
+
+help: ## list these targets
+	@echo 'usage: make TARGET [PYTHON=python3.12]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+venv: $(STAMP) ## install Zapomni, its plugins and the tools for working on it into .venv
+
+test: check suite ## everything that must hold: check, then all tests, then the coverage floors
+
+check: lint types layers docs ## lint, format, types, layers and docs
+
+docs: $(STAMP) ## build the documentation into docs/_build/html
+	@$(BIN)/sphinx-build -W --keep-going -n -q -d docs/_build/doctrees docs docs/_build/html
+	@echo 'docs: docs/_build/html/index.html'
+
+demo: $(STAMP) ## see Zapomni at work
+	@$(BIN)/python -m zapomni_mcp.demo
+
+bench: $(STAMP) ## measure speed, each figure beside its baseline
+	@$(BIN)/python benchmarks/run.py
+
+inspector: $(STAMP) ## test with the MCP Inspector, which needs node
+	@$(BIN)/python -m pytest -m inspector tests/e2e
+
+clean: ## remove .venv and everything else that was made here
+	@rm -rf $(VENV) build dist docs/_build docs/reference/_generated .coverage .coverage.* .hypothesis
+	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+lint: $(STAMP)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: $(STAMP)
+	@$(BIN)/mypy
+
+layers: $(STAMP)
+	@said=$$($(BIN)/lint-imports 2>&1) || { echo "$$said"; exit 1; }
+	@echo 'layers: every import goes down'
+
+# pytest-cov combines what xdist's workers measured; programs that tests start are measured too, by coverage's
+# "patch = subprocess", if they are given COVERAGE_PROCESS_CONFIG.
+suite: $(STAMP)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not inspector' --cov --cov-report= tests plugins
+	$(call floor,95,zapomni_core/host/registry.py$(comma)zapomni_core/host/validation.py$(comma)zapomni_mcp/tools/*)
+	$(call floor,90,zapomni_core/*)
+	$(call floor,90,zapomni_mcp/*)
+
+comma := ,
+REPORT := $(BIN)/coverage report --precision=1
+floor = @if $(REPORT) --include='$(2)' --fail-under=$(1) --format=total >/dev/null 2>&1; \
+	then echo "coverage of $(2): $$($(REPORT) --include='$(2)' --format=total) %, at least $(1)"; \
+	else $(REPORT) --include='$(2)' --fail-under=$(1); exit 1; fi
+
+# The stamp comes last: an installation that was interrupted does not look done.
+$(STAMP): pyproject.toml $(PLUGINS:%=%/pyproject.toml) $(CONSTRAINTS)
+	@rm -f $(STAMP)
+	@if [ '$(ANOTHER)' ] || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then $(make_venv); fi
+	@echo 'Installing Zapomni, its plugins and the tools for working on it into $(VENV): about a minute, once.'
+	@$(BIN)/python -m pip install $(CONSTRAINTS:%=-c %) -e '.[dev,docs]' $(PLUGINS:%=-e %) >$(LOG) 2>&1 || { \
+		cat $(LOG) >&2; echo 'pip could not install Zapomni; its output is above.' >&2; exit 1; }
+	@touch $(STAMP)
+
+make_venv = \
+	version=$$($(PYTHON) -c '$(ASK)' 2>/dev/null) || version='cannot be run'; \
+	case $$version in \
+	*'will do') ;; \
+	*'too old') echo "Zapomni needs Python 3.11 or newer, and '$(PYTHON)' is Python $${version% is*}: name another, such as make $(GOAL) PYTHON=python3.12" >&2; exit 1 ;; \
+	*) echo "Zapomni needs Python 3.11 or newer, and there is no '$(PYTHON)' here: install Python, or name one, such as make $(GOAL) PYTHON=python3.12" >&2; exit 1 ;; \
+	esac; \
+	rm -rf $(VENV); mkdir $(VENV); \
+	$(PYTHON) -m venv $(VENV) >$(LOG) 2>&1 || { cat $(LOG) >&2; exit 1; }
