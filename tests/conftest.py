@@ -1,0 +1,19 @@
+"""What all tests share: nothing of the developer's own settings reaches them."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No variables of Zapomni's but the tests' own (ZAPOMNI_TEST_*), and empty folders for settings and data."""
+    folder = tmp_path_factory.mktemp("user")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name == "LOG_LEVEL" or (name.startswith("ZAPOMNI_") and not name.startswith("ZAPOMNI_TEST_")):
+                patch.delenv(name)
+        for kind in ("CONFIG", "DATA", "CACHE"):
+            patch.setenv(f"XDG_{kind}_HOME", str(folder / kind.lower()))
+        yield

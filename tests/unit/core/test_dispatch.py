@@ -1,0 +1,492 @@
+import asyncio
+import logging
+import threading
+import time
+
+import pytest
+
+from zapomni_core.dispatch import Dispatcher
+from zapomni_core.errors import DatabaseError, ProcessingError, ToolError, UnknownToolError
+from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.plugin import ToolResult, current_call
+from zapomni_core.results import ERROR_KEY
+from zapomni_core.watchdog import Watchdog
+
+ANY_OBJECT = {"type": "object", "properties": {}}
+STRICT = {
+    "type": "object",
+    "properties": {
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+        "text": {"type": "string", "maxLength": 5},
+    },
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+class LocalTool:
+    """A tool whose body is a function."""
+
+    description = "A tool of the dispatch tests"
+
+    def __init__(self, body, name="probe", **parts):
+        self.name = name
+        self.input_schema = ANY_OBJECT
+        self._body = body
+        vars(self).update(parts)
+
+    async def execute(self, arguments):
+        return await self._body(arguments)
+
+
+class Around:
+    """A middleware whose body is a function."""
+
+    def __init__(self, stage, body):
+        self.stage = stage
+        self._body = body
+
+    async def __call__(self, call, call_next):
+        return await self._body(call, call_next)
+
+
+def dispatcher_of(*tools, **options):
+    registry = ToolRegistry()
+    for tool in tools:
+        registry.register(tool, plugin="guest")
+    return Dispatcher(registry, **options)
+
+
+def raising(error):
+    async def body(_arguments):
+        raise error
+
+    return body
+
+
+def returning(value):
+    async def body(_arguments):
+        return value
+
+    return body
+
+
+async def done(_arguments):
+    return ToolResult.text("done")
+
+
+def error_of(result):
+    assert result["isError"] is True
+    return result["structuredContent"]
+
+
+class RefusalError(Exception):
+    """Stands in for a protocol's own error."""
+
+
+class OnItsOwn(BaseException):
+    """What no library should raise."""
+
+
+async def test_a_call_gives_the_tools_result():
+    assert await dispatcher_of(LocalTool(done)).call("probe", {}) == ToolResult.text("done")
+
+
+async def test_an_unknown_tool_is_told_with_the_nearest_name():
+    with pytest.raises(UnknownToolError, match=r"Unknown tool: prob; did you mean probe\?"):
+        await dispatcher_of(LocalTool(done)).call("prob", {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "text is required"),
+        ({"text": 5}, "text must be string"),
+        ({"text": "secret"}, "text must have at most 5 characters"),
+        ({"text": "a", "limit": 0}, "limit must be at least 1"),
+        ({"text": "a", "limit": 101}, "limit must be at most 100"),
+        ({"text": "a", "limt": 5}, "limt is not known; did you mean 'limit'?"),
+        ({"text": "a", "other": 5}, "other is not known (known: limit, text)"),
+        ("text", "arguments must be an object"),
+    ],
+)
+async def test_wrong_arguments_are_told_by_field_and_rule_and_never_by_value(arguments, message):
+    error = error_of(await dispatcher_of(LocalTool(done, input_schema=STRICT)).call("probe", arguments))
+    assert error["message"] == message
+    assert (error["error_type"], error["status_code"], error["recoverable"]) == ("validation", 400, True)
+
+
+async def test_a_rule_without_words_of_its_own_is_named():
+    schema = {"type": "object", "properties": {"a": {"not": {"const": "secret"}}}}
+    error = error_of(await dispatcher_of(LocalTool(done, input_schema=schema)).call("probe", {"a": "secret"}))
+    assert error["message"] == "a breaks the rule 'not' of the tool's schema"
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [RuntimeError("secret"), OnItsOwn("secret"), SystemExit("secret"), KeyboardInterrupt("secret"), GeneratorExit()],
+)
+async def test_whatever_a_tool_raises_becomes_a_result_that_tells_nothing_private(raised, caplog):
+    result = await dispatcher_of(LocalTool(raising(raised))).call("probe", {})
+    assert error_of(result)["error_type"] == "internal"
+    assert "secret" not in str(result)
+    assert caplog.records[-1].exc_info[1] is raised
+    assert caplog.records[-1].plugin == "guest"
+
+
+async def test_a_cancelled_error_that_nobody_asked_for_is_a_failure_of_the_tool():
+    result = await dispatcher_of(LocalTool(raising(asyncio.CancelledError()))).call("probe", {})
+    assert error_of(result)["error_type"] == "internal"
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "status", "text"),
+    [
+        (ToolError("Name a city.", suggestion="Try Oslo."), "refused", 400, "Error: Name a city. Try Oslo."),
+        (
+            DatabaseError("disk"),
+            "database",
+            503,
+            "Error: Database temporarily unavailable. Please retry in a few seconds.",
+        ),
+    ],
+)
+async def test_a_failure_that_is_meant_for_clients_reaches_them(raised, kind, status, text):
+    result = await dispatcher_of(LocalTool(raising(raised))).call("probe", {})
+    assert (error_of(result)["error_type"], error_of(result)["status_code"]) == (kind, status)
+    assert result["content"][0]["text"] == text
+
+
+async def test_a_processing_error_is_told_as_one_without_its_text():
+    result = await dispatcher_of(LocalTool(raising(ProcessingError("secret")))).call("probe", {})
+    assert error_of(result)["error_code"] == "PROCESSING_ERROR"
+    assert "secret" not in str(result)
+
+
+async def test_an_error_that_passes_through_on_purpose_is_raised():
+    dispatcher = dispatcher_of(LocalTool(raising(RefusalError())), pass_through=(RefusalError,))
+    with pytest.raises(RefusalError):
+        await dispatcher.call("probe", {})
+    assert dispatcher.counts["probe"].errors == {"RefusalError": 1}
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        None,
+        "text",
+        {},
+        {"content": "text"},
+        {"content": [{"type": "text"}]},
+        {"content": [{"type": "poem", "text": "x"}]},
+        {"content": [{"type": ["text"], "text": "x"}]},
+        {"content": ["text"]},
+        {"content": [], "isError": "no"},
+        {"content": [], "_meta": []},
+        {"content": [], "answer": 42},
+        {"content": [], "structuredContent": float("nan")},
+        {"content": [], "structuredContent": {"a": object()}},
+        {"content": [{"type": "text", "text": "\ud800"}]},
+    ],
+)
+async def test_a_result_that_cannot_be_sent_is_told_as_the_tools_failure(rubbish, caplog):
+    error = error_of(await dispatcher_of(LocalTool(returning(rubbish))).call("probe", {}))
+    assert error["error_code"] == "INVALID_RESULT"
+    assert caplog.records[-1].message == "tool_returned_rubbish"
+
+
+async def test_every_kind_of_content_is_let_through():
+    content = [
+        {"type": "text", "text": "x"},
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+        {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
+        {"type": "resource_link", "uri": "mem://1", "name": "one"},
+        {"type": "resource", "resource": {"uri": "mem://1", "text": "x"}},
+    ]
+    assert (await dispatcher_of(LocalTool(returning({"content": content}))).call("probe", {}))["content"] == content
+
+
+OUTPUT = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+
+
+@pytest.mark.parametrize(
+    ("structured", "problem"), [(None, "is missing"), ({"count": "three"}, "structuredContent/count")]
+)
+async def test_a_result_that_breaks_its_output_schema_is_refused(structured, problem, caplog):
+    tool = LocalTool(returning(ToolResult.text("x", structured=structured)), output_schema=OUTPUT)
+    result = await dispatcher_of(tool).call("probe", {})
+    assert result["isError"] is True
+    assert problem in caplog.records[-1].problem
+
+
+async def test_a_result_that_keeps_its_output_schema_is_let_through():
+    tool = LocalTool(returning(ToolResult.text("x", structured={"count": 3})), output_schema=OUTPUT)
+    assert (await dispatcher_of(tool).call("probe", {}))["structuredContent"] == {"count": 3}
+
+
+async def test_an_error_without_structure_is_let_through_whatever_the_output_schema():
+    tool = LocalTool(returning(ToolResult.error("no")), output_schema=OUTPUT)
+    assert await dispatcher_of(tool).call("probe", {}) == ToolResult.error("no")
+
+
+async def test_the_error_record_goes_beside_where_the_output_schema_does_not_admit_it():
+    tool = LocalTool(raising(RuntimeError()), output_schema=OUTPUT)
+    result = await dispatcher_of(tool).call("probe", {})
+    assert "structuredContent" not in result
+    assert result["_meta"][ERROR_KEY]["error_type"] == "internal"
+
+
+async def test_an_output_schema_that_never_ends_does_not_hide_the_failure():
+    tool = LocalTool(raising(RuntimeError()), output_schema={"type": "object", "$ref": "#"})
+    assert ERROR_KEY in (await dispatcher_of(tool).call("probe", {}))["_meta"]
+
+
+async def test_a_tool_that_never_returns_is_stopped_at_its_limit():
+    async def forever(_arguments):
+        await asyncio.Event().wait()
+
+    error = error_of(await dispatcher_of(LocalTool(forever, timeout_seconds=0.01)).call("probe", {}))
+    assert (error["error_type"], error["status_code"], error["recoverable"]) == ("timeout", 503, True)
+    assert error["processing_time_ms"] >= 10
+
+
+async def test_the_users_limit_goes_before_the_tools_own():
+    async def forever(_arguments):
+        await asyncio.Event().wait()
+
+    tool = LocalTool(forever, timeout_seconds=1000)
+    assert error_of(await dispatcher_of(tool, timeouts={"probe": 0.01}).call("probe", {}))["error_type"] == "timeout"
+
+
+async def test_the_limit_counts_from_the_last_sign_of_progress():
+    seen = []
+
+    async def steady(_arguments):
+        for step in range(8):
+            await asyncio.sleep(0.05)
+            await current_call().progress(step, 8, "working")
+        return ToolResult.text("done")
+
+    async def note(done, total, message):
+        seen.append((done, total, message))
+
+    dispatcher = dispatcher_of(LocalTool(steady, timeout_seconds=0.25))
+    assert (await dispatcher.call("probe", {}, on_progress=note))["isError"] is False
+    assert seen[-1] == (7, 8, "working")
+
+
+async def test_a_timeout_error_of_the_tools_own_is_no_time_limit():
+    error = error_of(await dispatcher_of(LocalTool(raising(TimeoutError("mine")))).call("probe", {}))
+    assert error["error_type"] == "internal"
+
+
+async def test_cancellation_reaches_the_tool_and_the_caller():
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def wait(_arguments):
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    dispatcher = dispatcher_of(LocalTool(wait))
+    call = asyncio.create_task(dispatcher.call("probe", {}))
+    await started.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert stopped.is_set()
+    assert dispatcher.counts["probe"].errors == {"cancelled": 1}
+
+
+async def test_no_more_calls_run_at_once_than_there_are_places_and_waiting_costs_no_time_limit():
+    running = 0
+    most = 0
+
+    async def busy(_arguments):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.05)
+        running -= 1
+        return ToolResult.text("done")
+
+    dispatcher = dispatcher_of(LocalTool(busy, timeout_seconds=0.2), concurrent_calls=2)
+    results = await asyncio.gather(*(dispatcher.call("probe", {}) for _ in range(12)))
+    assert most == 2
+    assert not any(result["isError"] for result in results)
+
+
+async def test_middleware_stands_in_its_stages_around_the_tool():
+    order = []
+
+    def noting(stage):
+        async def body(call, call_next):
+            order.append(stage)
+            result = await call_next(call)
+            order.append(f"after {stage}")
+            return result
+
+        return Around(stage, body)
+
+    dispatcher = dispatcher_of(LocalTool(done))
+    dispatcher.use("guest", [noting("guard"), noting("transform"), noting("observe")])
+    await dispatcher.call("probe", {})
+    assert order == ["observe", "transform", "guard", "after guard", "after transform", "after observe"]
+
+
+async def test_observers_see_refused_and_unknown_calls():
+    seen = []
+
+    async def watch(call, call_next):
+        try:
+            result = await call_next(call)
+            seen.append((call.name, call.plugin, result["isError"]))
+        except UnknownToolError:
+            seen.append((call.name, call.plugin, "unknown"))
+            raise
+        return result
+
+    dispatcher = dispatcher_of(LocalTool(done, input_schema=STRICT))
+    dispatcher.use("guest", [Around("observe", watch)])
+    await dispatcher.call("probe", {})
+    with pytest.raises(UnknownToolError):
+        await dispatcher.call("nobody", {})
+    assert seen == [("probe", "guest", True), ("nobody", "", "unknown")]
+
+
+@pytest.mark.parametrize("when", ["before", "after", "instead"])
+async def test_an_observer_can_neither_fail_a_call_nor_change_it(when, caplog):
+    async def meddle(call, call_next):
+        if when == "before":
+            raise RuntimeError("observer")
+        if when == "after":
+            await call_next(call)
+            raise RuntimeError("observer")
+        return ToolResult.text("something else")
+
+    dispatcher = dispatcher_of(LocalTool(done))
+    dispatcher.use("guest", [Around("observe", meddle)])
+    assert await dispatcher.call("probe", {}) == ToolResult.text("done")
+    assert dispatcher.counts["probe"].calls == 1
+    assert (when == "instead") or caplog.records[-1].message == "observer_failed"
+
+
+async def test_an_observer_that_asks_twice_runs_the_tool_once():
+    calls = []
+
+    async def count(_arguments):
+        calls.append(1)
+        return ToolResult.text("done")
+
+    async def twice(call, call_next):
+        await call_next(call)
+        return await call_next(call)
+
+    dispatcher = dispatcher_of(LocalTool(count))
+    dispatcher.use("guest", [Around("observe", twice)])
+    await dispatcher.call("probe", {})
+    assert calls == [1]
+
+
+async def test_what_a_transform_wrote_is_validated():
+    from dataclasses import replace
+
+    async def rewrite(call, call_next):
+        return await call_next(replace(call, arguments={"text": 5}))
+
+    dispatcher = dispatcher_of(LocalTool(done, input_schema=STRICT))
+    dispatcher.use("guest", [Around("transform", rewrite)])
+    assert error_of(await dispatcher.call("probe", {"text": "fine"}))["message"] == "text must be string"
+
+
+async def test_a_transforms_own_answer_is_checked_like_a_tools():
+    async def answer(_call, _call_next):
+        return {"content": "nonsense"}
+
+    dispatcher = dispatcher_of(LocalTool(done))
+    dispatcher.use("guest", [Around("transform", answer)])
+    assert error_of(await dispatcher.call("probe", {}))["error_code"] == "INVALID_RESULT"
+
+
+@pytest.mark.parametrize("stage", ["transform", "guard"])
+async def test_a_transform_or_guard_that_fails_fails_the_call_closed(stage):
+    ran = []
+
+    async def body(_arguments):
+        ran.append(1)
+        return ToolResult.text("done")
+
+    async def broken(_call, _call_next):
+        raise RuntimeError("secret")
+
+    dispatcher = dispatcher_of(LocalTool(body))
+    dispatcher.use("guest", [Around(stage, broken)])
+    assert error_of(await dispatcher.call("probe", {}))["error_type"] == "internal"
+    assert ran == []
+
+
+async def test_a_guard_may_refuse_with_a_reason():
+    async def refuse(call, _call_next):
+        raise ToolError(f"{call.name} needs approval")
+
+    dispatcher = dispatcher_of(LocalTool(done))
+    dispatcher.use("guest", [Around("guard", refuse)])
+    assert error_of(await dispatcher.call("probe", {}))["message"] == "probe needs approval"
+    dispatcher.withdraw("guest")
+    assert (await dispatcher.call("probe", {}))["isError"] is False
+
+
+async def test_calls_errors_and_durations_are_counted_per_tool():
+    dispatcher = dispatcher_of(LocalTool(done), LocalTool(raising(RuntimeError()), "broken"))
+    await dispatcher.call("probe", {})
+    await dispatcher.call("broken", {})
+    await dispatcher.call("broken", "nonsense")
+    assert dispatcher.counts["probe"].calls == 1
+    assert dispatcher.counts["broken"].errors == {"internal": 1, "validation": 1}
+    assert dispatcher.counts["broken"].total_seconds >= dispatcher.counts["broken"].slowest_seconds > 0
+
+
+async def test_a_tool_knows_its_call_and_its_client():
+    async def who(_arguments):
+        return ToolResult.text(f"{current_call().client} {current_call().call.name}")
+
+    result = await dispatcher_of(LocalTool(who)).call("probe", {}, client="inspector")
+    assert result["content"][0]["text"] == "inspector probe"
+    with pytest.raises(RuntimeError, match="outside of a tool call"):
+        current_call()
+
+
+async def test_a_tool_whose_plugin_cannot_start_is_refused_without_running():
+    async def gate(tool):
+        return f"{tool.name} is ill"
+
+    error = error_of(await dispatcher_of(LocalTool(done), gate=gate).call("probe", {}))
+    assert (error["message"], error["error_code"], error["status_code"]) == ("probe is ill", "PLUGIN_UNAVAILABLE", 503)
+
+
+async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog):
+    reported = threading.Event()
+
+    class Noticing(logging.Handler):
+        def emit(self, record):
+            reported.set()
+
+    async def block(_arguments):
+        deadline = time.monotonic() + 20
+        while not reported.is_set() and time.monotonic() < deadline:
+            time.sleep(0.01)  # noqa: ASYNC251 (what the test is about)
+        return ToolResult.text("done")
+
+    dispatcher = dispatcher_of(LocalTool(done, "innocent"), LocalTool(block, "blocker"))
+    dispatcher._watchdog = Watchdog(patience_seconds=0.05)
+    handler = Noticing()
+    logging.getLogger("zapomni.watchdog").addHandler(handler)
+    try:
+        await dispatcher.call("blocker", {})
+    finally:
+        logging.getLogger("zapomni.watchdog").removeHandler(handler)
+    record = next(one for one in caplog.records if one.message == "tool_blocks_the_server")
+    assert (record.tool, record.plugin) == ("blocker", "guest")
+    assert "in block" in record.stack

@@ -1,0 +1,622 @@
+"""What the host does with plugins, with small plugins that are objects."""
+
+import asyncio
+import sys
+import threading
+from contextlib import asynccontextmanager
+from types import ModuleType
+
+import pytest
+from pydantic import BaseModel, ConfigDict, SecretStr
+
+from zapomni_core.app import App, compose
+from zapomni_core.errors import ConfigurationError, UnknownToolError
+from zapomni_core.host.discovery import Found, discover
+from zapomni_core.plugin import ToolResult, hookimpl, tool
+from zapomni_core.settings import Settings
+
+
+def make_tool(tool_name, text="done"):
+    @tool(name=tool_name)
+    async def one() -> str:
+        """A tool of the host's tests."""
+        return text
+
+    return one
+
+
+def offering(*tools, **hooks):
+    """A plugin, as a module, that offers tools, and implements other hooks."""
+    plugin = ModuleType("guest")
+
+    @hookimpl
+    def zapomni_tools():
+        return list(tools)
+
+    plugin.zapomni_tools = zapomni_tools
+    for name, function in hooks.items():
+        setattr(plugin, name, function)
+    return plugin
+
+
+def load(settings=None, **plugins):
+    app = App(Settings.model_validate(settings or {}))
+    app.load([Found(name, f"zapomni-plugin-{name}", "1.0", plugin=plugin) for name, plugin in plugins.items()])
+    return app
+
+
+def failure(app, name):
+    report = app.report.get(name)
+    assert report.state == "failed", report
+    return report
+
+
+def names(app):
+    return [one.name for one in app.registry]
+
+
+def test_a_plugins_tools_are_taken_in_the_order_offered():
+    app = load(one=offering(make_tool("first"), make_tool("second")))
+    assert names(app) == ["first", "second"]
+    assert app.report.get("one").tools == ["first", "second"]
+    assert [one.plugin for one in app.registry] == ["one", "one"]
+
+
+def test_a_plugin_may_offer_nothing():
+    assert load(empty=ModuleType("empty")).report.get("empty").state == "loaded"
+
+
+def test_a_plugin_is_in_or_out_as_a_whole():
+    class Bad:
+        name = "bad_tool"
+
+    app = load(half=offering(make_tool("fine"), Bad()), other=offering(make_tool("kept")))
+    assert names(app) == ["kept"]
+    report = failure(app, "half")
+    assert (report.stage, report.tools) == ("tools", [])
+    assert report.cause == "tool 'bad_tool': Tool must have 'name' and 'description' attributes"
+    assert report.fix
+
+
+def test_one_raising_hook_loses_no_other_plugins_tools():
+    @hookimpl
+    def zapomni_tools():
+        raise RuntimeError("boom")
+
+    broken = ModuleType("broken")
+    broken.zapomni_tools = zapomni_tools
+    app = load(broken=broken, good=offering(make_tool("kept")))
+    assert names(app) == ["kept"]
+    assert failure(app, "broken").cause.startswith("zapomni_tools raised RuntimeError: boom")
+    assert 'raise RuntimeError("boom")' in failure(app, "broken").cause
+
+
+def test_a_hook_that_exits_is_a_failure_of_its_plugin():
+    @hookimpl
+    def zapomni_tools():
+        sys.exit(3)
+
+    broken = ModuleType("broken")
+    broken.zapomni_tools = zapomni_tools
+    assert failure(load(broken=broken), "broken").stage == "hooks"
+
+
+def zapomni_tools():
+    return []
+
+
+@hookimpl
+def zapomni_tool():
+    return []
+
+
+@hookimpl(specname="zapomni_everything")
+def anything():
+    return []
+
+
+@hookimpl
+async def zapomni_middleware():
+    return []
+
+
+@hookimpl
+def zapomni_lifespan(engine, database):
+    return None
+
+
+@hookimpl(wrapper=True)
+def zapomni_settings():
+    return (yield)
+
+
+@pytest.mark.parametrize(
+    ("function", "cause", "fix"),
+    [
+        (zapomni_tools, "zapomni_tools has no decorator (test_host.py:", "write @hookimpl above zapomni_tools"),
+        (zapomni_tool, "there is no hook 'zapomni_tool' (test_host.py:", "rename it to zapomni_tools"),
+        (anything, "there is no hook 'zapomni_everything' (test_host.py:", "the hooks are: zapomni_settings"),
+        (zapomni_middleware, "zapomni_middleware is async (test_host.py:", "make it 'def'"),
+        (zapomni_lifespan, "zapomni_lifespan asks for 'database' (test_host.py:", "it may ask for engine, settings"),
+        (zapomni_settings, "zapomni_settings is a wrapper (test_host.py:", "offer a middleware instead"),
+    ],
+)
+def test_a_hook_that_pluggy_would_ignore_or_misuse_is_refused_with_the_authors_line(function, cause, fix):
+    plugin = ModuleType("guest")
+    setattr(plugin, function.__name__, function)
+    report = failure(load(guest=plugin), "guest")
+    assert report.stage == "hooks"
+    assert report.cause.startswith(cause)
+    assert f"def {function.__name__}" in report.cause
+    assert fix in report.fix
+
+
+def test_a_hook_under_another_name_counts_by_its_specname():
+    plugin = ModuleType("guest")
+
+    @hookimpl(specname="zapomni_tools")
+    def offer():
+        return [make_tool("kept")]
+
+    plugin.offer = offer
+    assert names(load(guest=plugin)) == ["kept"]
+
+
+def test_an_object_with_methods_is_a_plugin_too():
+    class Guest:
+        @hookimpl
+        def zapomni_tools(self, engine):
+            return (one for one in [make_tool(f"in_{engine.workspace}")])
+
+    assert names(load({"workspace": "attic"}, guest=Guest())) == ["in_attic"]
+
+
+def a_generator():
+    yield make_tool("fine")
+    raise RuntimeError("late")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        ("tools", "zapomni_tools returned str, not a list"),
+        ({}, "zapomni_tools returned dict, not a list"),
+        (make_tool("alone"), "zapomni_tools returned FunctionTool, not a list"),
+        (a_generator(), "zapomni_tools raised RuntimeError: late"),
+    ],
+)
+def test_a_hook_that_returns_no_list_is_refused(answer, cause):
+    plugin = ModuleType("guest")
+    plugin.zapomni_tools = hookimpl(specname="zapomni_tools")(lambda: answer)
+    assert failure(load(guest=plugin), "guest").cause.startswith(cause)
+
+
+class GuestSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    depth: int = 1
+    token: SecretStr | None = None
+
+
+@hookimpl(specname="zapomni_settings")
+def guest_settings():
+    return GuestSettings
+
+
+@hookimpl(specname="zapomni_tools")
+def tools_by_depth(settings):
+    return [make_tool(f"depth_{settings.depth}")]
+
+
+def configurable():
+    return offering(zapomni_settings=guest_settings, zapomni_tools=tools_by_depth)
+
+
+def test_a_plugin_gets_its_own_validated_settings():
+    assert names(load({"plugins": {"guest": {"depth": "7"}}}, guest=configurable())) == ["depth_7"]
+    assert names(load(guest=configurable())) == ["depth_1"]
+
+
+def test_wrong_settings_are_told_by_key_and_rule_with_the_nearest_key_and_never_by_value():
+    table = {"depht": 2, "depth": "secret", "token": ["secret"]}
+    report = failure(load({"plugins": {"guest": table}}, guest=configurable()), "guest")
+    assert report.stage == "settings"
+    assert "plugins.guest.depht" in report.cause
+    assert "did you mean 'depth'?" in report.cause
+    assert "plugins.guest.depth: Input should be a valid integer" in report.cause
+    assert "secret" not in report.cause
+    assert "ZAPOMNI_PLUGINS__GUEST__KEY" in report.fix
+
+
+def test_settings_for_a_plugin_that_takes_none_are_an_error():
+    report = failure(load({"plugins": {"guest": {"depth": 1}}}, guest=offering()), "guest")
+    assert report.cause == "it takes no settings, but plugins.guest has some"
+
+
+def test_a_settings_hook_must_return_a_model_class():
+    plugin = offering(zapomni_settings=hookimpl(specname="zapomni_settings")(lambda: {"depth": int}))
+    assert "pydantic model class" in failure(load(guest=plugin), "guest").cause
+
+
+def test_the_first_owner_keeps_a_name_and_the_challenger_is_told_how_to_settle_it():
+    app = load(alpha=offering(make_tool("search", "alpha")), beta=offering(make_tool("search"), make_tool("other")))
+    assert names(app) == ["search"]
+    report = failure(app, "beta")
+    assert report.cause == "tool 'search' already belongs to plugin 'alpha'"
+    assert '[rename] "beta.search" = "beta_search"' in report.fix
+    assert '[tools.search] owner = "beta"' in report.fix
+
+
+async def test_the_printed_lines_settle_the_conflict_either_way():
+    plugins = {"alpha": offering(make_tool("search", "alpha")), "beta": offering(make_tool("search", "beta"))}
+    renamed = load({"rename": {"beta.search": "beta_search"}}, **plugins)
+    assert names(renamed) == ["search", "beta_search"]
+    assert await renamed.dispatcher.call("beta_search", {}) == ToolResult.text("beta")
+    preferred = load({"tools": {"search": {"owner": "beta"}}}, **plugins)
+    assert names(preferred) == ["search"]
+    assert await preferred.dispatcher.call("search", {}) == ToolResult.text("beta")
+    assert preferred.report.get("alpha").state == "loaded"
+
+
+def test_a_preferred_owner_that_does_not_come_leaves_the_name_to_the_first_one():
+    app = load({"tools": {"search": {"owner": "beta"}}}, alpha=offering(make_tool("search")))
+    assert names(app) == ["search"]
+    assert "because plugin 'beta'" in app.report.get("alpha").warnings[0]
+
+
+def test_two_tools_of_one_name_in_one_plugin_are_the_authors_mistake():
+    app = load(guest=offering(make_tool("same"), make_tool("same")))
+    assert failure(app, "guest").cause == "it offers two tools named 'same'"
+
+
+def test_the_user_may_switch_a_tool_off_and_word_its_description():
+    settings = {"tools": {"first": {"enabled": False}, "second": {"description": "In the words of the house."}}}
+    app = load(settings, guest=offering(make_tool("first"), make_tool("second")))
+    assert [(one.name, one.description) for one in app.registry] == [("second", "In the words of the house.")]
+
+
+def test_a_description_of_the_users_meets_the_same_rules():
+    app = load({"tools": {"first": {"description": "short"}}}, guest=offering(make_tool("first")))
+    assert "too short" in failure(app, "guest").cause
+
+
+@pytest.mark.parametrize(
+    ("plugins", "state"),
+    [
+        ({"disable": ["guest"]}, "disabled"),
+        ({"disable": ["zapomni-plugin-guest"]}, "disabled"),
+        ({"disable": ["guest"], "enable": ["Guest"]}, "loaded"),
+        ({"policy": "allowlist"}, "disabled"),
+        ({"policy": "allowlist", "allow": ["guest"]}, "loaded"),
+        ({"policy": "allowlist", "require": ["guest>=0.5"]}, "loaded"),
+    ],
+)
+def test_the_user_says_which_plugins_are_taken(plugins, state, installed):
+    installed("guest", "raise AssertionError('imported')" if state == "disabled" else "")
+    app = App(Settings.model_validate({"plugins": plugins}))
+    app.load([one for one in discover() if one.name == "guest"])
+    assert app.report.get("guest").state == state
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Installs a plugin the way pip does: a module and a dist-info beside it, on the path."""
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = set(sys.modules)
+
+    def install(name, source="", distribution=None, target=None):
+        distribution = distribution or f"zapomni-plugin-{name}"
+        module = f"zapomni_plugin_{name}"
+        (tmp_path / f"{module}.py").write_text(source)
+        info = tmp_path / f"{distribution.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[zapomni.plugins]\n{name} = {target or module}\n")
+
+    yield install
+    for name in set(sys.modules) - modules:
+        if name.startswith("zapomni_plugin_"):
+            del sys.modules[name]
+
+
+def load_installed(*only, **settings):
+    app = App(Settings.model_validate(settings))
+    app.load([one for one in discover() if one.name in only])
+    return app
+
+
+def test_plugins_are_found_by_metadata_bundled_ones_first_then_by_name(installed):
+    for name, distribution in [("zebra", None), ("ant", None), ("memory", "zapomni")]:
+        installed(name, "raise AssertionError('imported')", distribution)
+    found = [one for one in discover() if one.name in ("zebra", "ant", "memory")]
+    assert [(one.name, one.bundled) for one in found] == [("memory", True), ("ant", False), ("zebra", False)]
+    assert (found[1].distribution, found[1].version, found[1].target) == (
+        "zapomni-plugin-ant",
+        "1.0",
+        "zapomni_plugin_ant",
+    )
+
+
+@pytest.mark.parametrize("name", ["Upper", "two__words", "with-dash", "disable", "1st"])
+def test_a_name_that_settings_could_not_say_is_refused_before_the_import(installed, name):
+    installed(name, "raise AssertionError('imported')", "zapomni-plugin-x")
+    assert failure(load_installed(name), name).stage == "discover"
+
+
+def test_a_name_taken_by_another_distribution_is_refused_before_the_import(installed):
+    installed("twin", "", "a-first")
+    installed("twin", "", "b-second")
+    app = load_installed("twin")
+    assert [(one.distribution, one.state, one.stage) for one in app.report] == [
+        ("a-first", "loaded", None),
+        ("b-second", "failed", "discover"),
+    ]
+    assert app.report.get("twin").state == "loaded"
+
+
+@pytest.mark.parametrize(
+    ("source", "cause", "fix"),
+    [
+        (
+            "import nothing_of_the_kind.at_all",
+            "No module named 'nothing_of_the_kind'",
+            "-m pip install nothing-of-the-kind",
+        ),
+        (
+            "import sys\nsys.exit('bye')",
+            "SystemExit: bye (zapomni_plugin_broken.py:2: sys.exit('bye'))",
+            "must not exit",
+        ),
+        ("x = 1 / 0", "ZeroDivisionError: division by zero (zapomni_plugin_broken.py:1: x = 1 / 0)", "disable it"),
+        ("def f(:", "SyntaxError", "disable it"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt", "disable it"),
+    ],
+)
+def test_an_import_that_fails_is_reported_with_the_authors_line_and_a_fix(installed, source, cause, fix):
+    installed("broken", source)
+    installed("good")
+    app = load_installed("broken", "good")
+    report = failure(app, "broken")
+    assert report.stage == "import"
+    assert cause in report.cause
+    assert fix in report.fix
+    assert app.report.get("good").state == "loaded"
+
+
+def test_an_entry_point_to_a_missing_attribute_is_an_import_failure(installed):
+    installed("broken", "", target="zapomni_plugin_broken:nowhere")
+    assert failure(load_installed("broken"), "broken").stage == "import"
+
+
+def test_an_import_that_hangs_is_left_out_after_its_limit_and_the_others_are_taken(installed):
+    release = threading.Event()
+    sys.modules["_release"] = type("Release", (), {"event": release})
+    try:
+        installed("slow", "from _release import event\nevent.wait(30)")
+        installed("zebra")
+        app = load_installed("slow", "zebra", plugins={"import_seconds": 0.05})
+        assert "took longer than 0.05 s" in failure(app, "slow").cause
+        assert "plugins.import_seconds" in failure(app, "slow").fix
+        assert app.report.get("zebra").state == "loaded"
+    finally:
+        release.set()
+        del sys.modules["_release"]
+
+
+def test_a_file_is_a_plugin_named_after_the_file(tmp_path):
+    file = tmp_path / "zapomni_plugin_rain-gauge.py"
+    file.write_text("from zapomni_core.plugin import hookimpl\n@hookimpl\ndef zapomni_tools():\n    return []\n")
+    app = compose(Settings.model_validate({"plugins": {"policy": "allowlist"}}), files=[file])
+    assert app.report.get("rain_gauge").state == "loaded"
+
+
+@pytest.mark.parametrize("content", [None, "import nothing_of_the_kind", "not python at all"])
+def test_a_file_that_the_user_named_and_that_fails_stops_the_start(tmp_path, content):
+    file = tmp_path / "mine.py"
+    if content:
+        file.write_text(content)
+    with pytest.raises(ConfigurationError, match="plugin 'mine' failed at import"):
+        compose(Settings.model_validate({"plugins": {"policy": "allowlist"}}), files=[file])
+
+
+@pytest.mark.parametrize(
+    ("require", "problem"),
+    [
+        ("guest", None),
+        ("zapomni-plugin-guest", None),
+        ("guest>=1.0,<2", None),
+        ("guest>=2", "but version 1.0 is installed"),
+        ("absent", "'absent' is required (plugins.require) and not installed"),
+        ("broken", "plugin 'broken' failed at tools"),
+        ("off", "is required (plugins.require) and disabled in the settings"),
+        ("guest>=nonsense", "no version"),
+    ],
+)
+def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
+    class Bad:
+        name = "bad"
+
+    settings = {"plugins": {"require": require if "," not in require else [require], "disable": ["off"]}}
+    app = App(Settings.model_validate(settings))
+    found = [Found("guest", "zapomni-plugin-guest", "1.0", plugin=offering())]
+    found += [Found("broken", "b", "1.0", plugin=offering(Bad())), Found("off", "o", "1.0", entry_point=object())]
+    if problem is None:
+        app.load(found)
+        assert app.report.get("guest").state == "loaded"
+    else:
+        with pytest.raises(ConfigurationError) as error:
+            app.load(found)
+        assert problem in str(error.value)
+
+
+def test_strict_tells_all_failures_together():
+    app = App()
+    found = [Found(name, plugin=offering("no tool")) for name in ("one", "two")]
+    with pytest.raises(ConfigurationError) as error:
+        app.load(found, strict=True)
+    assert "plugin 'one' failed" in str(error.value)
+    assert "plugin 'two' failed" in str(error.value)
+
+
+class Silent:
+    stage = "observe"
+
+    def __call__(self, call, call_next):
+        return None
+
+
+class Stageless(Silent):
+    stage = "whenever"
+
+
+@pytest.mark.parametrize(
+    ("middleware", "cause"), [(Silent(), "no async callable"), (Stageless(), "stage 'whenever' is none")]
+)
+def test_a_middleware_that_cannot_work_is_refused(middleware, cause):
+    plugin = offering(
+        make_tool("fine"), zapomni_middleware=hookimpl(specname="zapomni_middleware")(lambda: [middleware])
+    )
+    app = load(guest=plugin)
+    assert cause in failure(app, "guest").cause
+    assert names(app) == []
+
+
+def test_a_lifespan_that_is_none_is_refused():
+    plugin = offering(zapomni_lifespan=hookimpl(specname="zapomni_lifespan")(lambda: 42))
+    assert "not an async context manager" in failure(load(guest=plugin), "guest").cause
+
+
+def with_lifespan(lifespan, *tools):
+    return offering(*tools, zapomni_lifespan=hookimpl(specname="zapomni_lifespan")(lifespan))
+
+
+async def test_lifespans_are_entered_on_start_and_left_in_reverse_order():
+    events = []
+
+    def noting(name):
+        @asynccontextmanager
+        async def lifespan():
+            events.append(f"open {name}")
+            yield
+            events.append(f"close {name}")
+
+        return lifespan
+
+    app = load(
+        one=with_lifespan(noting("one"), make_tool("first")), two=with_lifespan(noting("two"), make_tool("second"))
+    )
+    assert events == []
+    await app.start()
+    for name in ("first", "second"):
+        await app.dispatcher.call(name, {})
+    await app.stop()
+    assert sorted(events[:2]) == ["open one", "open two"]
+    assert events[2:] == ["close two", "close one"]
+
+
+async def test_a_call_waits_for_its_plugins_lifespan():
+    ready = asyncio.Event()
+
+    @asynccontextmanager
+    async def slow():
+        await ready.wait()
+        yield
+
+    app = load(guest=with_lifespan(slow, make_tool("patient")))
+    call = asyncio.create_task(app.dispatcher.call("patient", {}))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not call.done()
+    ready.set()
+    assert await call == ToolResult.text("done")
+    await app.stop()
+
+
+@asynccontextmanager
+async def raising():
+    raise RuntimeError("no port")
+    yield
+
+
+@asynccontextmanager
+async def exiting():
+    sys.exit(4)
+    yield
+
+
+@asynccontextmanager
+async def hanging():
+    await asyncio.Event().wait()
+    yield
+
+
+@pytest.mark.parametrize(
+    ("lifespan", "cause"),
+    [(raising, "raised RuntimeError: no port"), (exiting, "raised SystemExit: 4"), (hanging, "not ready after 0.05 s")],
+)
+async def test_a_lifespan_that_fails_withdraws_its_plugin_and_says_so(lifespan, cause):
+    changed = asyncio.Event()
+    app = load(
+        {"plugins": {"start_seconds": 0.05}},
+        ill=with_lifespan(lifespan, make_tool("ill")),
+        well=offering(make_tool("well")),
+    )
+    app.on_tools_changed = changed.set
+    waiting = await app.dispatcher.call("ill", {})
+    assert waiting["structuredContent"]["error_code"] == "PLUGIN_UNAVAILABLE"
+    await asyncio.wait_for(changed.wait(), 5)
+    assert names(app) == ["well"]
+    report = failure(app, "ill")
+    assert (report.stage, report.tools) == ("lifespan", [])
+    assert cause in report.cause
+    with pytest.raises(UnknownToolError):
+        await app.dispatcher.call("ill", {})
+    assert (await app.dispatcher.call("well", {}))["isError"] is False
+    assert not app.failed_requirement.is_set()
+    await app.stop()
+
+
+async def test_a_required_plugin_whose_lifespan_fails_asks_the_server_to_end():
+    app = load({"plugins": {"require": ["ill"]}}, ill=with_lifespan(raising))
+    await app.start()
+    await asyncio.wait_for(app.failed_requirement.wait(), 5)
+    assert failure(app, "ill").stage == "lifespan"
+    await app.stop()
+
+
+async def test_a_lifespan_that_fails_to_close_is_logged_and_stops_no_other(caplog):
+    closed = []
+
+    @asynccontextmanager
+    async def bad():
+        yield
+        raise RuntimeError("late")
+
+    @asynccontextmanager
+    async def good():
+        yield
+        closed.append("good")
+
+    app = load(good=with_lifespan(good, make_tool("one")), zbad=with_lifespan(bad, make_tool("two")))
+    for name in ("one", "two"):
+        await app.dispatcher.call(name, {})
+    await app.stop()
+    assert closed == ["good"]
+    assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
+
+
+async def test_stopping_before_a_lifespan_is_ready_cancels_it():
+    cancelled = asyncio.Event()
+
+    @asynccontextmanager
+    async def slow():
+        try:
+            await asyncio.Event().wait()
+            yield
+        finally:
+            cancelled.set()
+
+    app = load(guest=with_lifespan(slow))
+    await app.start()
+    await asyncio.sleep(0)
+    await app.stop()
+    assert cancelled.is_set()

@@ -1,0 +1,134 @@
+import contextlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from zapomni_core.host import schemas
+from zapomni_core.host.schemas import check_schema, is_json, validator
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+KEYWORDS = """
+type properties required items enum minimum maxLength pattern anyOf not $ref $defs description default additionalProperties
+multipleOf uniqueItems format x-hint $id const prefixItems dependentRequired patternProperties if title examples contains $anchor
+"""
+names = st.sampled_from(KEYWORDS.split())
+leaves = (
+    st.none() | st.booleans() | st.integers(-2, 5) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["string", "object", "a", "#", "#/$defs/a", "#/nowhere", "[", "https://example.org/x.json", ""])
+    | st.lists(st.sampled_from(["string", "null", "a", "a"]), max_size=3)
+)  # fmt: skip
+documents = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(names, inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["a", "b", "$ref"]), inner, max_size=2)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.dictionaries(names, documents, max_size=5))
+def test_what_the_fast_check_accepts_the_meta_schema_accepts_too(schema):
+    if schemas._certainly_valid(schema, schema, 0):
+        Draft202012Validator.check_schema(schema)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(names, documents, max_size=5))
+def test_a_schema_that_is_accepted_can_be_used_and_one_that_the_meta_schema_refuses_is_refused(schema):
+    try:
+        check_schema(schema, "Schema")
+    except ValueError:
+        return
+    Draft202012Validator.check_schema(schema)
+    for value in ({}, {"a": 1}, [1], "text", None):
+        with contextlib.suppress(RecursionError):  # a schema may say of itself that it is itself
+            validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "objekt"},
+        {"properties": {"a": {"type": "strin"}}},
+        {"required": "text"},
+        {"properties": {"a": {"pattern": "["}}},
+        {"properties": []},
+        {"properties": {"a": {"anyOf": []}}},
+        {"properties": {"a": {"minLength": -1}}},
+    ],
+)
+def test_an_invalid_schema_is_refused_by_place_and_rule(schema):
+    with pytest.raises(ValueError, match=r"^Schema is not valid JSON Schema: .* breaks the rule '\w+'$"):
+        check_schema(schema, "Schema")
+    with pytest.raises(SchemaError):
+        Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["https://example.org/x.json", "other.json", "#/$defs/absent", "#absent", "file:///etc/passwd", "//x/y"],
+)
+def test_a_reference_that_leads_outside_or_nowhere_is_refused(reference):
+    schema = {"type": "object", "properties": {"a": {"$ref": reference}}, "$defs": {"here": {}}}
+    with pytest.raises(ValueError, match=r"has a \$ref that leads outside of it or nowhere"):
+        check_schema(schema, "Schema")
+
+
+def test_a_remote_reference_is_refused_where_it_hides_below_rare_keywords():
+    schema = {
+        "type": "object",
+        "properties": {},
+        "patternProperties": {"x": {"items": {"$ref": "https://example.org/x"}}},
+    }
+    with pytest.raises(ValueError, match="leads outside"):
+        check_schema(schema, "Schema")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"$ref": "#"}}},
+        {"$schema": DIALECT, "$defs": {"a/b": {}}, "properties": {"x": {"$ref": "#/$defs/a~1b"}}},
+        {"$defs": {"a": {"$anchor": "here"}}, "properties": {"x": {"$ref": "#here"}}},
+        {"$id": "https://example.org/root", "$defs": {"a": {"$id": "a"}}, "properties": {"x": {"$ref": "a"}}},
+        {"properties": {"$ref": {"type": "string"}}},
+        {"properties": {"x": {"const": {"$ref": "https://example.org"}, "default": {"type": "nonsense"}}}},
+        {"dependentRequired": {"a": ["b"]}, "patternProperties": {"^x": {"type": "string"}}},
+    ],
+)
+def test_a_valid_schema_that_only_refers_to_itself_is_accepted(schema):
+    check_schema(schema, "Schema")
+    assert validator(schema).is_valid({})
+
+
+def test_a_schema_of_another_draft_is_refused():
+    with pytest.raises(ValueError, match="draft 2020-12"):
+        check_schema({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}, "Schema")
+
+
+def test_a_schema_that_is_deeper_than_anybody_writes_is_left_to_the_thorough_check():
+    schema = {"type": "string"}
+    for _ in range(80):
+        schema = {"items": schema}
+    check_schema(schema, "Schema")
+    assert validator(schema).is_valid([[]])
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), float("inf"), "\ud800", {"a": {1, 2}}, b"bytes"])
+def test_what_cannot_be_sent_as_json_is_no_json(value):
+    assert not is_json({"default": value})
+    with pytest.raises(ValueError, match="must be plain JSON"):
+        check_schema({"type": "object", "properties": {"a": {"default": value}}}, "Schema")
+
+
+def test_a_schema_that_contains_itself_is_no_json():
+    schema = {"type": "object"}
+    schema["properties"] = {"a": schema}
+    assert not is_json(schema)

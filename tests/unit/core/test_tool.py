@@ -1,0 +1,115 @@
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from zapomni_core.errors import ContractError, ToolError
+from zapomni_core.plugin import ToolResult, tool
+
+
+class City(BaseModel):
+    name: str
+    country: str = "NO"
+
+
+@tool
+async def weather(city: str, days: int = 1, unit: Literal["C", "F"] = "C") -> str:
+    """Tell the weather of a city,
+    for some days.
+
+    More for people who read the source.
+
+    Args:
+        city: Where to look, as people
+            there write it.
+        days (int): How many days ahead.
+
+    Returns:
+        A sentence.
+    """
+    return f"{city} {days} {unit}"
+
+
+def test_the_name_and_the_first_paragraph_become_name_and_description():
+    assert (weather.name, weather.description) == ("weather", "Tell the weather of a city, for some days.")
+
+
+def test_types_and_args_become_the_schema():
+    assert weather.input_schema == {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "city": {"type": "string", "description": "Where to look, as people there write it."},
+            "days": {"type": "integer", "description": "How many days ahead.", "default": 1},
+            "unit": {"type": "string", "enum": ["C", "F"], "default": "C"},
+        },
+        "required": ["city"],
+    }
+
+
+async def test_defaults_of_the_function_stand_and_text_becomes_the_readable_answer():
+    assert await weather.execute({"city": "Oslo"}) == ToolResult.text("Oslo 1 C")
+
+
+async def test_the_function_itself_stays_callable():
+    assert await weather("Oslo", days=2) == "Oslo 2 C"
+
+
+async def test_a_model_among_the_parameters_arrives_as_one():
+    @tool
+    async def visit(city: City, tags: Annotated[list[str], Field(description="Words.", max_length=2)]) -> dict:
+        """Visit a city and come back."""
+        return {"country": city.country, "tags": tags}
+
+    result = await visit.execute({"city": {"name": "Oslo"}, "tags": ["a"]})
+    assert result["structuredContent"] == {"country": "NO", "tags": ["a"]}
+    assert visit.input_schema["properties"]["tags"]["description"] == "Words."
+
+
+async def test_a_model_that_is_returned_becomes_structured_content():
+    @tool
+    async def find() -> City:
+        """Find a city somewhere."""
+        return City(name="Oslo")
+
+    assert (await find.execute({}))["structuredContent"] == {"name": "Oslo", "country": "NO"}
+
+
+async def test_a_ready_result_is_let_through():
+    @tool(name="refuse_it", title="Refuse", timeout_seconds=5, annotations={"readOnlyHint": True})
+    async def refuse() -> dict:
+        """Refuse whatever is asked."""
+        return ToolResult.error("no", meta={"why": "because"})
+
+    assert await refuse.execute({}) == {
+        "content": [{"type": "text", "text": "no"}],
+        "isError": True,
+        "_meta": {"why": "because"},
+    }
+    assert (refuse.name, refuse.title, refuse.timeout_seconds) == ("refuse_it", "Refuse", 5)
+
+
+async def test_a_value_that_the_schema_admits_and_the_type_does_not_is_told_by_place_and_rule():
+    @tool
+    async def visit(pair: tuple[int, int]) -> str:
+        """Visit a pair of numbers."""
+        return ""
+
+    with pytest.raises(ToolError, match=r"^pair\.1: Input should be a valid integer"):
+        await visit.execute({"pair": [1, "secret"]})
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def f(a: int): ...", "needs an async function: write 'async def f'"),
+        ("async def f(a): ...", "parameter 'a' needs a type"),
+        ("async def f(*a: int): ...", "cannot be given by name"),
+        ("async def f(**a: int): ...", "cannot be given by name"),
+    ],
+)
+def test_an_authors_mistake_is_told_where_the_tool_is_made(source, message):
+    scope = {}
+    exec(source, scope)
+    with pytest.raises(ContractError, match=message.replace("(", r"\(").replace("*", r"\*")):
+        tool(scope["f"])

@@ -1,0 +1,143 @@
+"""Puts everything together: settings, engine, plugins, tools, dispatch. The one place where that happens."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zapomni_core.dispatch import Dispatcher
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.errors import ConfigurationError, PluginError
+from zapomni_core.host.discovery import Found, bare_name, discover, from_file
+from zapomni_core.host.lifespans import Lifespans
+from zapomni_core.host.loading import Loader
+from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.host.report import HostReport, PluginReport
+from zapomni_core.host.validation import CheckedTool
+from zapomni_core.settings import Settings
+
+log = logging.getLogger("zapomni.app")
+
+
+class App:
+    """A composed Zapomni: its tools can be listed and called; nothing is open before `start`."""
+
+    def __init__(self, settings: Settings | None = None, engine: Any = None) -> None:
+        self.settings = settings or Settings()
+        self.engine = engine if engine is not None else MemoryEngine(self.settings)
+        self.registry = ToolRegistry()
+        self.dispatcher = Dispatcher(self.registry, timeouts=_timeouts(self.settings), gate=self._gate)
+        self.on_tools_changed: Callable[[], None] = lambda: None
+        self.failed_requirement: asyncio.Event = asyncio.Event()
+        self._loader = Loader(self.engine, self.settings, self.registry, self.dispatcher)
+        self._lifespans = Lifespans(self._loader.lifespans, self.settings.plugins.start_seconds)
+
+    @property
+    def report(self) -> HostReport:
+        """What became of each plugin."""
+        return self._loader.report
+
+    def load(self, found: Sequence[Found], *, strict: bool = False) -> None:
+        """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed."""
+        self._loader.load(found)
+        for plugin in self.report.in_state("failed"):
+            log.warning("plugin_failed", extra=_failure(plugin))
+        problems = _broken_choices(self.settings, self.report, found, strict=strict)
+        if problems:
+            raise ConfigurationError("\n".join(problems))
+
+    async def start(self) -> None:
+        """Open the plugins' lifespans in the background."""
+        self._lifespans.start(self._lost)
+
+    async def ready(self) -> None:
+        """Wait until every lifespan is open or has failed; the report then tells of the failed ones."""
+        await self._lifespans.settled()
+
+    async def stop(self) -> None:
+        """Close the lifespans in reverse order, then the engine."""
+        await self._lifespans.close()
+        await self.engine.close()
+
+    async def _gate(self, tool: CheckedTool) -> str | None:
+        """A call waits for the lifespans of its own plugin and of the middleware around it."""
+        await self.start()
+        for plugin in self.dispatcher.middleware_owners:
+            await self._lifespans.ready(plugin)
+        if await self._lifespans.ready(tool.plugin):
+            return f"Tool '{tool.name}' is not available: plugin '{tool.plugin}' could not start."
+        return None
+
+    def _lost(self, plugin: str, reason: str) -> None:
+        """A plugin whose lifespan failed is withdrawn; one that is required takes the server with it."""
+        self.registry.withdraw(plugin)
+        self.dispatcher.withdraw(plugin)
+        report = self.report.get(plugin)
+        if report is not None:
+            report.fail(
+                PluginError("lifespan", reason, f"see the log, or disable it: zapomni plugins disable {plugin}")
+            )
+            if _is_required(report, self.settings):
+                self.failed_requirement.set()
+        log.error("plugin_withdrawn", extra={"plugin": plugin, "cause": reason})
+        self.on_tools_changed()
+
+
+def compose(settings: Settings | None = None, *, files: Sequence[Path] = (), strict: bool = False) -> App:
+    """The app with every installed plugin, and the files the user named as plugins."""
+    app = App(settings)
+    app.load([*discover(), *map(from_file, files)], strict=strict)
+    return app
+
+
+def _timeouts(settings: Settings) -> Mapping[str, float]:
+    return {name: tool.timeout_seconds for name, tool in settings.tools.items() if tool.timeout_seconds}
+
+
+def _broken_choices(settings: Settings, report: HostReport, found: Sequence[Found], *, strict: bool) -> list[str]:
+    named_files = {str(one.target) for one in found if one.file}
+    problems = [
+        _tell(one)
+        for one in report.in_state("failed")
+        if strict or one.source in named_files or _is_required(one, settings)
+    ]
+    return problems + [problem for entry in settings.plugins.require if (problem := _unmet(entry, report))]
+
+
+def _failure(plugin: PluginReport) -> dict[str, str | None]:
+    return {"plugin": plugin.name, "stage": plugin.stage, "cause": plugin.cause, "fix": plugin.fix}
+
+
+def _tell(plugin: PluginReport) -> str:
+    return f"plugin '{plugin.name}' failed at {plugin.stage}: {plugin.cause} (fix: {plugin.fix})"
+
+
+def _is_required(plugin: PluginReport, settings: Settings) -> bool:
+    return _found(plugin).is_called(map(bare_name, settings.plugins.require))
+
+
+def _unmet(requirement: str, report: HostReport) -> str | None:
+    """Why a required plugin is missing; None where it is there, or was told of as failed."""
+    named = [one for one in report if _found(one).is_called([bare_name(requirement)])]
+    if not named:
+        return f"plugin '{requirement}' is required (plugins.require) and not installed"
+    if all(one.state == "disabled" for one in named):
+        return f"plugin '{requirement}' is required (plugins.require) and {named[0].cause}"
+    wanted = requirement.removeprefix(bare_name(requirement)).strip()
+    if wanted and not _fits(named[0].version, wanted):
+        return f"plugin '{requirement}' is required (plugins.require), but version {named[0].version or 'none'} is installed"
+    return None
+
+
+def _fits(version: str, wanted: str) -> bool:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(wanted, prereleases=True).contains(version)
+    except InvalidSpecifier:
+        raise ConfigurationError(f"plugins.require: '{wanted}' is no version such as '>=1.0'") from None
+
+
+def _found(plugin: PluginReport) -> Found:
+    return Found(plugin.name, plugin.distribution)

@@ -1,0 +1,222 @@
+"""The way of a call: observe, look up, transform, validate, guard, wait for a place, run within a limit, check the result.
+
+Knows nothing of MCP. Whatever a tool does, a call ends in a result, in one of the errors that pass through on purpose,
+or in cancellation.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from zapomni_core.arguments import check_arguments
+from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress
+from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.host.validation import CheckedTool
+from zapomni_core.middleware import STAGES, CallNext, Middleware, Result, around
+from zapomni_core.responses import ErrorResponse, ErrorType
+from zapomni_core.results import ERROR_KEY, check_result, describe_failure, error_result
+from zapomni_core.watchdog import Watchdog
+
+log = logging.getLogger("zapomni.dispatch")
+
+TIMEOUT_SECONDS = 30.0
+CONCURRENT_CALLS = 32
+
+Gate = Callable[[CheckedTool], Awaitable[str | None]]
+"""Waits until a tool may run; returns why it never will, or None."""
+
+
+async def _open_gate(_tool: CheckedTool) -> str | None:
+    return None
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """What became of the calls of one tool."""
+
+    calls: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    total_seconds: float = 0.0
+    slowest_seconds: float = 0.0
+
+    def add(self, seconds: float, error: str | None) -> None:
+        """Count one more call."""
+        self.calls += 1
+        self.total_seconds += seconds
+        self.slowest_seconds = max(self.slowest_seconds, seconds)
+        if error:
+            self.errors[error] += 1
+
+
+class Dispatcher:
+    """Calls tools of a registry, each through the whole way."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        *,
+        timeouts: Mapping[str, float] | None = None,
+        gate: Gate = _open_gate,
+        pass_through: tuple[type[Exception], ...] = (),
+        concurrent_calls: int = CONCURRENT_CALLS,
+    ) -> None:
+        self.counts: dict[str, CallCounts] = {}
+        self.pass_through = pass_through
+        self._registry = registry
+        self._timeouts = timeouts or {}
+        self._gate = gate
+        self._places = asyncio.Semaphore(concurrent_calls)
+        self._watchdog = Watchdog()
+        self._middleware: list[tuple[str, Middleware]] = []
+        self._compose()
+
+    def use(self, plugin: str, middleware: list[Middleware]) -> None:
+        """Put a plugin's middleware around every call."""
+        self._middleware += [(plugin, one) for one in middleware]
+        self._compose()
+
+    def withdraw(self, plugin: str) -> None:
+        """Take a plugin's middleware away."""
+        self._middleware = [(owner, one) for owner, one in self._middleware if owner != plugin]
+        self._compose()
+
+    @property
+    def middleware_owners(self) -> set[str]:
+        """The plugins whose middleware is around every call."""
+        return {owner for owner, _ in self._middleware}
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        client: str = "",
+        on_progress: ReportProgress = ignore_progress,
+    ) -> Result:
+        """The result of one call; UnknownToolError where no tool has that name."""
+        owner = self._registry.owner(name)
+        call = Call(id=uuid4().hex[:12], name=name, arguments=arguments, plugin=owner or "", client=client)
+        context = CallContext(call=call, on_progress=on_progress)
+        token = call_context.set(context)
+        failure: str | None = "cancelled"
+        try:
+            result = await self._observed(call)
+            failure = _failure_of(result)
+        except Exception as error:
+            failure = type(error).__name__
+            raise
+        finally:
+            if owner is not None:
+                self.counts.setdefault(name, CallCounts()).add(context.seconds, failure)
+            call_context.reset(token)
+        return result
+
+    def _compose(self) -> None:
+        """Build the chains once; a call only walks them."""
+        stages: dict[str, list[Middleware]] = {stage: [] for stage in STAGES}
+        for _, one in self._middleware:
+            stages[one.stage].append(one)
+        self._guarded = _chain(stages["guard"], self._run)
+        self._transformed = _chain(stages["transform"], self._validate)
+        self._observed = _chain(stages["observe"], self._look_up)
+
+    async def _look_up(self, call: Call) -> Result:
+        tool = self._registry.get(call.name)
+        if reason := await self._gate(tool):
+            return _refusal(tool, "plugin", reason, "PLUGIN_UNAVAILABLE", 503)
+        try:
+            return self._checked(await self._transformed(call), tool)
+        except BaseException as error:
+            if _is_cancellation(error) or isinstance(error, self.pass_through):
+                raise
+            return self._failed(error, tool)
+
+    async def _validate(self, call: Call) -> Result:
+        tool = self._registry.get(call.name)
+        if problem := check_arguments(tool, call.arguments):
+            return _refusal(tool, "validation", problem, "INVALID_ARGUMENTS", 400, recoverable=True)
+        return await self._guarded(call)
+
+    async def _run(self, call: Call) -> Result:
+        tool = self._registry.get(call.name)
+        limit = self._timeouts.get(tool.name) or tool.timeout_seconds or TIMEOUT_SECONDS
+        async with self._places:
+            self._watchdog.enter(call.id, tool)
+            try:
+                return await self._within(limit, tool, call)
+            finally:
+                self._watchdog.leave(call.id)
+
+    async def _within(self, limit: float, tool: CheckedTool, call: Call) -> Result:
+        """Run the tool; its limit counts from its last sign of progress."""
+        loop = asyncio.get_running_loop()
+        timer = asyncio.timeout(limit)
+        context = call_context.get()
+        if context is not None:
+            context.extend = lambda: timer.reschedule(loop.time() + limit)
+        try:
+            async with timer:
+                result: Result = await tool.execute(dict(call.arguments))
+                return result
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            log.warning("tool_timed_out", extra={"tool": tool.name, "plugin": tool.plugin, "seconds": limit})
+            message = f"Tool '{tool.name}' gave no sign of progress for {limit:g} seconds and was stopped."
+            return _refusal(tool, "timeout", message, "TIMEOUT", 503, recoverable=True)
+        finally:
+            if context is not None:
+                context.extend = lambda: None
+
+    def _checked(self, result: Result, tool: CheckedTool) -> Result:
+        problem = check_result(result, tool)
+        if problem is None:
+            return {"isError": False, **result}
+        log.error("tool_returned_rubbish", extra={"tool": tool.name, "plugin": tool.plugin, "problem": problem})
+        message = f"Tool '{tool.name}' gave a result that cannot be sent. The server's log has the details."
+        return _refusal(tool, "internal", message, "INVALID_RESULT", 500)
+
+    def _failed(self, error: BaseException, tool: CheckedTool) -> Result:
+        response = describe_failure(error, tool.name)
+        if response.error_type != "refused":
+            log.error("tool_failed", exc_info=error, extra={"tool": tool.name, "plugin": tool.plugin})
+        return _timed_result(response, tool)
+
+
+def _chain(middleware: list[Middleware], innermost: CallNext) -> CallNext:
+    for one in reversed(middleware):
+        innermost = around(one, innermost)
+    return innermost
+
+
+def _refusal(
+    tool: CheckedTool, kind: ErrorType, message: str, code: str, status: int, *, recoverable: bool = False
+) -> Result:
+    response = ErrorResponse(
+        message=message, error_type=kind, error_code=code, status_code=status, recoverable=recoverable
+    )
+    return _timed_result(response, tool)
+
+
+def _timed_result(response: ErrorResponse, tool: CheckedTool) -> Result:
+    context = call_context.get()
+    elapsed = round(context.seconds * 1000, 3) if context else 0.0
+    return error_result(response.model_copy(update={"processing_time_ms": elapsed}), tool)
+
+
+def _failure_of(result: Result) -> str | None:
+    """The kind of failure a result tells of; None for a success."""
+    if not result.get("isError"):
+        return None
+    record = result.get("structuredContent") or result.get("_meta", {}).get(ERROR_KEY)
+    return str(record.get("error_type", "error")) if isinstance(record, dict) else "error"
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    """Whether this task was really cancelled; a tool may also raise CancelledError by itself."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -1,0 +1,71 @@
+"""What can go wrong above the store.
+
+Exception
+├── DatabaseError            (from zapomni_db) the store cannot be reached, or refused what was asked of it
+└── ZapomniError
+    ├── ConfigurationError   a setting is wrong, or names something that nobody offers
+    ├── ProcessingError      text could not be chunked, embedded or searched
+    ├── ToolError            a tool refuses on purpose; its message is meant for the client
+    ├── UnknownToolError     no tool has that name
+    ├── PluginError          a plugin cannot be taken; names its stage and the next step
+    └── ContractError        a plugin author's mistake, told where it was made
+"""
+
+from collections.abc import Sequence
+
+from zapomni_db.errors import DatabaseError
+
+__all__ = [
+    "ConfigurationError",
+    "ContractError",
+    "DatabaseError",
+    "PluginError",
+    "ProcessingError",
+    "ToolError",
+    "UnknownToolError",
+    "ZapomniError",
+]
+
+
+class ZapomniError(Exception):
+    """The root of everything that is raised on purpose above the store."""
+
+
+class ConfigurationError(ZapomniError):
+    """A setting is wrong, or names something that nobody offers."""
+
+
+class ProcessingError(ZapomniError):
+    """Text could not be chunked, embedded or searched."""
+
+
+class ToolError(ZapomniError):
+    """A tool refuses on purpose. The message reaches the client: say what to do about it."""
+
+    def __init__(self, message: str, *, suggestion: str | None = None, recoverable: bool = True) -> None:
+        super().__init__(message)
+        self.suggestion = suggestion
+        self.recoverable = recoverable
+
+
+class UnknownToolError(ZapomniError):
+    """No tool has that name; `nearest` are the ones that come close."""
+
+    def __init__(self, name: str, nearest: Sequence[str] = ()) -> None:
+        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+        super().__init__(f"Unknown tool: {name}{hint}")
+        self.name = name
+        self.nearest = tuple(nearest)
+
+
+class PluginError(ZapomniError):
+    """A plugin cannot be taken. `stage` says where it failed, `fix` what to do next."""
+
+    def __init__(self, stage: str, cause: str, fix: str) -> None:
+        super().__init__(cause)
+        self.stage = stage
+        self.fix = fix
+
+
+class ContractError(ZapomniError):
+    """A plugin author's mistake in something the author wrote: a signature, a hook, a settings model."""

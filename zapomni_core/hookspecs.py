@@ -1,0 +1,45 @@
+"""The hooks a plugin may implement. All optional, all synchronous; none does I/O: hooks declare, objects act.
+
+An implementation asks for any subset of a hook's arguments by name. `settings` is the plugin's own validated model, or
+None where it declares none; `engine` is built but not connected.
+"""
+
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pluggy
+from pydantic import BaseModel
+
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.middleware import Middleware
+from zapomni_core.tool import Tool
+
+PROJECT = "zapomni"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def zapomni_settings() -> type[BaseModel]:
+    """What can be configured: one pydantic model, filled from `[plugins.NAME]`. Called first; the others get the instance."""
+    raise AssertionError
+
+
+@hookspec
+def zapomni_tools(engine: MemoryEngine, settings: Any) -> Iterable[Tool]:
+    """What a model may call."""
+    raise AssertionError
+
+
+@hookspec
+def zapomni_middleware(engine: MemoryEngine, settings: Any) -> Iterable[Middleware]:
+    """What goes around every call: observers, transforms, guards."""
+    raise AssertionError
+
+
+@hookspec
+def zapomni_lifespan(engine: MemoryEngine, settings: Any) -> AbstractAsyncContextManager[None]:
+    """What must be opened before the plugin's tools run, and closed when the server ends."""
+    raise AssertionError

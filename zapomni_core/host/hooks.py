@@ -1,0 +1,110 @@
+"""Checks the hooks a plugin implements, and calls them one plugin at a time.
+
+pluggy ignores an undecorated function and an unknown name in silence; both are an author's mistake, and told as one.
+"""
+
+import difflib
+import inspect
+from collections.abc import Iterable
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pluggy
+
+from zapomni_core import hookspecs
+from zapomni_core.errors import PluginError
+from zapomni_core.host.mistakes import at_line, quoted
+
+PREFIX = "zapomni_"
+SPECS = {name: spec for name, spec in vars(hookspecs).items() if name.startswith(PREFIX)}
+
+
+class Hooks:
+    """The hooks of all plugins, called for one plugin at a time: one that raises loses no other's results."""
+
+    def __init__(self) -> None:
+        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self._manager.add_hookspecs(hookspecs)
+
+    def add(self, plugin: object, name: str) -> None:
+        """Check a plugin's hooks and take it in; PluginError says what is wrong with them."""
+        for attribute, function in _functions(plugin):
+            _check(attribute, function, is_method=not isinstance(plugin, ModuleType))
+        self._manager.register(plugin, name)
+
+    def remove(self, plugin: object) -> None:
+        """Forget a plugin."""
+        self._manager.unregister(plugin)
+
+    def call(self, plugin: object, hook: str, **arguments: Any) -> Any:
+        """What one plugin answers to one hook; None where it does not implement it."""
+        others = [one for one in self._manager.get_plugins() if one is not plugin]
+        caller = self._manager.subset_hook_caller(hook, others)
+        try:
+            answers = caller(**arguments)
+        except (Exception, SystemExit) as error:
+            raise PluginError(
+                "hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin"
+            ) from error
+        return answers[0] if answers else None
+
+    def call_for_list(self, plugin: object, hook: str, **arguments: Any) -> list[Any]:
+        """What one plugin answers to a hook that returns several things."""
+        answer = self.call(plugin, hook, **arguments)
+        if answer is None:
+            return []
+        if isinstance(answer, str | bytes | dict) or not isinstance(answer, Iterable):
+            fix = f"return a list from {hook}"
+            raise PluginError("hooks", f"{hook} returned {type(answer).__name__}, not a list", fix)
+        try:
+            return list(answer)
+        except (Exception, SystemExit) as error:
+            raise PluginError(
+                "hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin"
+            ) from error
+
+
+def implements(plugin: object, hook: str) -> bool:
+    """Whether a plugin implements a hook."""
+    return any((_mark(function) or {}).get("specname") == hook or name == hook for name, function in _functions(plugin))
+
+
+def _functions(plugin: object) -> list[tuple[str, FunctionType]]:
+    """Functions that are hooks, or that look as if they were meant to be."""
+    members = ((name, inspect.getattr_static(plugin, name)) for name in dir(plugin))
+    return [
+        (name, value)
+        for name, value in members
+        if isinstance(value, FunctionType) and (name.startswith(PREFIX) or _mark(value) is not None)
+    ]
+
+
+def _mark(function: FunctionType) -> dict[str, Any] | None:
+    return getattr(function, f"{hookspecs.PROJECT}_impl", None)
+
+
+def _check(attribute: str, function: FunctionType, *, is_method: bool) -> None:
+    mark = _mark(function)
+    hook = (mark or {}).get("specname") or attribute
+    spec = SPECS.get(hook)
+    if spec is None:
+        nearest = difflib.get_close_matches(
+            hook.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in SPECS], n=1
+        )
+        fix = f"rename it to {PREFIX}{nearest[0]}" if nearest else f"the hooks are: {', '.join(SPECS)}"
+        raise PluginError("hooks", f"there is no hook '{hook}' {at_line(function)}", fix)
+    if mark is None:
+        raise PluginError("hooks", f"{hook} has no decorator {at_line(function)}", f"write @hookimpl above {hook}")
+    if inspect.iscoroutinefunction(function):
+        raise PluginError("hooks", f"{hook} is async {at_line(function)}", "make it 'def': hooks declare, objects act")
+    if mark.get("wrapper") or mark.get("hookwrapper"):
+        raise PluginError("hooks", f"{hook} is a wrapper {at_line(function)}", "offer a middleware instead")
+    _check_arguments(hook, spec, function, is_method=is_method)
+
+
+def _check_arguments(hook: str, spec: Any, function: FunctionType, *, is_method: bool) -> None:
+    known = list(inspect.signature(spec).parameters)
+    for name in list(inspect.signature(function).parameters)[is_method:]:
+        if name not in known:
+            allowed = f"it may ask for {', '.join(known)}" if known else "it takes no arguments"
+            raise PluginError("hooks", f"{hook} asks for '{name}' {at_line(function)}", allowed)

@@ -1,0 +1,208 @@
+"""Takes plugins one after the other: what one offers is staged, checked, and taken together or not at all."""
+
+import difflib
+import inspect
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from zapomni_core.dispatch import Dispatcher
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.errors import PluginError
+from zapomni_core.host.discovery import Found, name_problem, refusal
+from zapomni_core.host.hooks import Hooks
+from zapomni_core.host.importing import Import
+from zapomni_core.host.mistakes import quoted
+from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.host.report import HostReport, PluginReport
+from zapomni_core.host.validation import CheckedTool, check_description, check_tool
+from zapomni_core.middleware import STAGES, Middleware
+from zapomni_core.settings import Settings, ToolSettings
+
+SLOW_IMPORT_MS = 500
+
+Lifespan = AbstractAsyncContextManager[None]
+
+
+@dataclass(slots=True)
+class Offer:
+    """Everything one plugin offers, checked but not yet taken."""
+
+    tools: list[CheckedTool] = field(default_factory=list)
+    set_aside: list[CheckedTool] = field(default_factory=list)
+    middleware: list[Middleware] = field(default_factory=list)
+    lifespan: Lifespan | None = None
+
+
+class Loader:
+    """Loads plugins into a registry and a dispatcher, and reports what became of each."""
+
+    def __init__(
+        self, engine: MemoryEngine, settings: Settings, registry: ToolRegistry, dispatcher: Dispatcher
+    ) -> None:
+        self.report = HostReport()
+        self.lifespans: dict[str, Lifespan] = {}
+        self._engine = engine
+        self._settings = settings
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._hooks = Hooks()
+        self._set_aside: list[CheckedTool] = []
+
+    def load(self, found: Sequence[Found]) -> None:
+        """Import what the user permits, then take each plugin in the order given."""
+        imports = [(self.report.add(one), one) for one in found]
+        started = [(report, one, self._begin(report, one)) for report, one in imports]
+        for report, one, under_way in started:
+            if under_way is not None:
+                self._take(report, one, under_way)
+        self._take_set_aside()
+
+    def _begin(self, report: PluginReport, found: Found) -> Import | None:
+        if reason := refusal(found, self._settings.plugins):
+            report.state, report.cause = "disabled", reason
+            return None
+        problem = name_problem(found.name)
+        taken = [one for one in self.report if one.name == found.name and one is not report and one.state != "disabled"]
+        if not problem and taken and self.report.plugins.index(taken[0]) < self.report.plugins.index(report):
+            problem = f"the name '{found.name}' belongs to a plugin of {taken[0].distribution or taken[0].source}"
+        if problem:
+            report.fail(PluginError("discover", problem, "rename its entry point, or uninstall one of the two"))
+            return None
+        return Import(found, self._settings.plugins.import_seconds)
+
+    def _take(self, report: PluginReport, found: Found, under_way: Import) -> None:
+        plugin = None
+        try:
+            plugin = under_way.finish()
+            report.import_ms = round(under_way.seconds * 1000, 1)
+            if report.import_ms > SLOW_IMPORT_MS:
+                report.warnings.append(
+                    f"its import took {report.import_ms:.0f} ms: import heavy libraries where they are used"
+                )
+            self._hooks.add(plugin, found.name)
+            offer = self._stage(plugin, found.name)
+        except PluginError as error:
+            report.fail(error)
+            return
+        except Exception as error:  # noqa: BLE001 (the seam: loading a plugin)
+            report.fail(PluginError("hooks", quoted(error, plugin), "mend or update the plugin, or disable it"))
+            return
+        self._accept(report, found.name, offer)
+
+    def _accept(self, report: PluginReport, name: str, offer: Offer) -> None:
+        self._registry.take(offer.tools)
+        self._dispatcher.use(name, offer.middleware)
+        self._set_aside += offer.set_aside
+        if offer.lifespan is not None:
+            self.lifespans[name] = offer.lifespan
+        report.state = "loaded"
+        report.tools = [tool.name for tool in offer.tools]
+        report.middleware = [f"{one.stage} {type(one).__name__}" for one in offer.middleware]
+
+    def _stage(self, plugin: Any, name: str) -> Offer:
+        given = {"engine": self._engine, "settings": self._plugin_settings(plugin, name)}
+        offer = Offer()
+        for tool in self._hooks.call_for_list(plugin, "zapomni_tools", **given):
+            self._stage_tool(offer, tool, name)
+        offer.middleware = [
+            _check_middleware(one) for one in self._hooks.call_for_list(plugin, "zapomni_middleware", **given)
+        ]
+        offer.lifespan = _check_lifespan(self._hooks.call(plugin, "zapomni_lifespan", **given))
+        return offer
+
+    def _plugin_settings(self, plugin: Any, name: str) -> BaseModel | None:
+        model = self._hooks.call(plugin, "zapomni_settings")
+        table = self._settings.plugins.table(name)
+        if model is None:
+            if table:
+                raise PluginError(
+                    "settings", f"it takes no settings, but plugins.{name} has some", f"remove [plugins.{name}]"
+                )
+            return None
+        if not (inspect.isclass(model) and issubclass(model, BaseModel)):
+            raise PluginError("hooks", "zapomni_settings must return a pydantic model class", "return the class itself")
+        try:
+            return model.model_validate(table)
+        except ValidationError as error:
+            raise _settings_error(name, model, error) from None
+
+    def _stage_tool(self, offer: Offer, tool: Any, plugin: str) -> None:
+        offered = getattr(tool, "name", None)
+        renamed = self._settings.rename.get(f"{plugin}.{offered}")
+        wanted = renamed or offered
+        settings = self._settings.tools.get(str(wanted), ToolSettings())
+        aside = settings.owner not in (None, plugin)
+        try:
+            checked = check_tool(tool, taken=lambda _: False, plugin=plugin, name=renamed)
+            checked = replace(checked, description=check_description(settings.description or checked.description))
+        except (TypeError, ValueError) as error:
+            raise PluginError(
+                "tools", f"tool {offered!r}: {error}", "mend the tool, or ask the plugin's author"
+            ) from None
+        if any(checked.name == one.name for one in [*offer.tools, *offer.set_aside]):
+            raise PluginError("tools", f"it offers two tools named '{checked.name}'", "rename one of them")
+        if not settings.enabled:
+            return
+        if aside:
+            offer.set_aside.append(checked)
+        elif (owner := self._registry.owner(checked.name)) is not None:
+            raise _conflict(plugin, str(offered), checked.name, owner)
+        else:
+            offer.tools.append(checked)
+
+    def _take_set_aside(self) -> None:
+        """A tool that another plugin was preferred for is offered after all where that plugin did not come."""
+        for tool in self._set_aside:
+            if tool.name in self._registry:
+                continue
+            self._registry.take([tool])
+            if report := self.report.get(tool.plugin):
+                wanted = self._settings.tools[tool.name].owner
+                report.tools.append(tool.name)
+                report.warnings.append(
+                    f"offers '{tool.name}' because plugin '{wanted}', its owner by the settings, does not"
+                )
+
+
+def _conflict(plugin: str, offered: str, name: str, owner: str) -> PluginError:
+    fix = (
+        f'keep both: [rename] "{plugin}.{offered}" = "{plugin}_{offered}"; '
+        f'or prefer it: [tools.{name}] owner = "{plugin}"'
+    )
+    return PluginError("tools", f"tool '{name}' already belongs to plugin '{owner}'", fix)
+
+
+def _check_middleware(middleware: Any) -> Middleware:
+    stage = getattr(middleware, "stage", None)
+    if stage not in STAGES:
+        raise PluginError("middleware", f"stage {stage!r} is none", f"set stage to one of {', '.join(STAGES)}")
+    if not (inspect.iscoroutinefunction(middleware) or inspect.iscoroutinefunction(type(middleware).__call__)):
+        raise PluginError("middleware", "it is no async callable", "write 'async def __call__(self, call, call_next)'")
+    checked: Middleware = middleware
+    return checked
+
+
+def _check_lifespan(lifespan: Any) -> Lifespan | None:
+    if lifespan is not None and not isinstance(lifespan, AbstractAsyncContextManager):
+        cause = f"zapomni_lifespan returned {type(lifespan).__name__}, not an async context manager"
+        raise PluginError(
+            "lifespan", cause, "write it as a function with @asynccontextmanager, and return a call of it"
+        )
+    return lifespan
+
+
+def _settings_error(name: str, model: type[BaseModel], error: ValidationError) -> PluginError:
+    """All problems by key and rule; never a value, which may be a secret."""
+    lines = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        key = ".".join(map(str, problem["loc"]))
+        nearest = difflib.get_close_matches(key, model.model_fields, n=1)
+        hint = f", did you mean '{nearest[0]}'?" if problem["type"] == "extra_forbidden" and nearest else ""
+        lines.append(f"plugins.{name}.{key}: {problem['msg']}{hint}")
+    return PluginError(
+        "settings", "; ".join(lines), f"set it in [plugins.{name}] or by ZAPOMNI_PLUGINS__{name.upper()}__KEY"
+    )

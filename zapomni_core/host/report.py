@@ -1,0 +1,68 @@
+"""What became of each plugin: its state, and where it failed, why, and what to do next."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from zapomni_core.errors import PluginError
+from zapomni_core.host.discovery import Found
+
+State = Literal["found", "loaded", "failed", "disabled"]
+
+
+@dataclass(slots=True)
+class PluginReport:
+    """What became of one plugin."""
+
+    name: str
+    distribution: str = ""
+    version: str = ""
+    source: str = ""
+    bundled: bool = False
+    state: State = "found"
+    stage: str | None = None
+    cause: str | None = None
+    fix: str | None = None
+    import_ms: float | None = None
+    tools: list[str] = field(default_factory=list)
+    middleware: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, found: Found) -> "PluginReport":
+        """A report on a plugin of which nothing is known but its metadata."""
+        return cls(found.name, found.distribution, found.version, found.target, found.bundled)
+
+    def fail(self, error: PluginError) -> None:
+        """Note where it failed; it offers nothing from now on."""
+        self.state, self.stage, self.cause, self.fix = "failed", error.stage, str(error), error.fix
+        self.tools, self.middleware = [], []
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return asdict(self)
+
+
+class HostReport:
+    """What became of all plugins, in the order they were met."""
+
+    def __init__(self) -> None:
+        self.plugins: list[PluginReport] = []
+
+    def add(self, found: Found) -> PluginReport:
+        """Begin a report on a plugin."""
+        report = PluginReport.of(found)
+        self.plugins.append(report)
+        return report
+
+    def get(self, name: str) -> PluginReport | None:
+        """The report on the plugin that has this name; a loaded one before the ones that failed to take it."""
+        named = [one for one in self.plugins if one.name == name]
+        return next((one for one in named if one.state == "loaded"), named[0] if named else None)
+
+    def in_state(self, state: State) -> list[PluginReport]:
+        """The reports of plugins in that state."""
+        return [one for one in self.plugins if one.state == state]
+
+    def __iter__(self) -> Iterator[PluginReport]:
+        return iter(self.plugins)

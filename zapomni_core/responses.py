@@ -1,0 +1,64 @@
+"""The four answers a bundled tool can give, as structured content beside the readable text."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ErrorType = Literal[
+    "validation", "not_found", "refused", "processing", "database", "llm_unavailable", "timeout", "plugin", "internal"
+]
+
+
+class _Response(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    message: str = Field(description="What happened, for a person.")
+    episode_id: str | None = Field(default=None, description="The memory this is about, where there is one.")
+    processing_time_ms: float = Field(default=0.0, ge=0, description="How long it took.")
+
+
+class SuccessResponse(_Response):
+    """Everything that was asked for is done, and durable."""
+
+    status: Literal["success"] = "success"
+
+
+class DegradedResponse(_Response):
+    """Part of it is done; `message` says which part is not."""
+
+    status: Literal["degraded"] = "degraded"
+
+
+class QueuedResponse(_Response):
+    """It is kept and will be done; nothing has to be sent again."""
+
+    status: Literal["queued"] = "queued"
+
+
+class ErrorResponse(_Response):
+    """It was not done; says whether to try again, and how."""
+
+    status: Literal["error"] = "error"
+    error_type: ErrorType = Field(description="What kind of failure it was.")
+    error_code: str = Field(description="The exact failure, stable for programs.")
+    status_code: int = Field(
+        description="400 or 404 the request is wrong, 500 we failed, 503 something we need is away."
+    )
+    recoverable: bool = Field(description="Whether the same call can succeed later, or after a correction.")
+    suggestion: str | None = Field(default=None, description="What to do next.")
+    retry_after_seconds: float | None = Field(default=None, ge=0, description="When to try again.")
+
+
+Response = Annotated[SuccessResponse | DegradedResponse | QueuedResponse | ErrorResponse, Field(discriminator="status")]
+
+
+def response_schema(*kinds: type[BaseModel]) -> dict[str, Any]:
+    """One output schema that admits every given kind of answer."""
+    from pydantic.json_schema import models_json_schema
+
+    _, together = models_json_schema([(kind, "serialization") for kind in kinds], ref_template="#/$defs/{model}")
+    return {
+        "type": "object",
+        "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in kinds],
+        "$defs": together["$defs"],
+    }

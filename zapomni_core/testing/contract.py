@@ -1,0 +1,41 @@
+"""The contract of a plugin as a test class: subclass it, name the plugin, and pytest does the rest."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from zapomni_core.host.lint import lint
+from zapomni_core.testing.running import running
+
+
+class PluginContract:
+    """What every plugin must do.
+
+    ```python
+    class TestContract(PluginContract):
+        plugin = zapomni_plugin_hello
+        name = "hello"
+    ```
+    """
+
+    plugin: ClassVar[Any]
+    name: ClassVar[str]
+    settings: ClassVar[Mapping[str, Any]] = {}
+
+    async def test_it_loads_and_starts_and_stops(self) -> None:
+        """Whatever is wrong with its hooks, settings, tools, middleware or lifespan raises here."""
+        async with running(self.plugin, name=self.name, settings=self.settings) as app:
+            report = app.app.report.get(self.name)
+        assert report is not None
+        assert report.state == "loaded", report.cause
+
+    async def test_its_tools_read_well(self) -> None:
+        """Lint: described parameters, stated annotations, a modest size."""
+        async with running(self.plugin, name=self.name, settings=self.settings) as app:
+            assert [advice for tool in app.app.registry for advice in lint(tool)] == []
+
+    async def test_its_tools_refuse_unknown_arguments_with_a_result(self) -> None:
+        """A wrong call is answered, never raised, and says what was wrong."""
+        async with running(self.plugin, name=self.name, settings=self.settings) as app:
+            for tool in app.tools:
+                result = await app.call(tool, {"no such argument": None})
+                assert result["isError"] is True, tool

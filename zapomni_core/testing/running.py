@@ -1,0 +1,53 @@
+"""Runs plugins in this process, through the whole dispatch, without discovery and without a transport."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from zapomni_core.app import App
+from zapomni_core.host.discovery import Found
+from zapomni_core.settings import Settings
+
+
+class RunningApp:
+    """A running app with nothing in it but the plugins under test."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that are offered."""
+        return [tool.name for tool in self.app.registry]
+
+    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The result of one call, through middleware, validation, limits and result checks."""
+        return await self.app.dispatcher.call(tool, arguments or {}, client="zapomni.testing")
+
+
+@asynccontextmanager
+async def running(
+    *plugins: Any, name: str | None = None, settings: Mapping[str, Any] | None = None
+) -> AsyncIterator[RunningApp]:
+    """An app of these plugins alone, started and stopped; whatever a plugin does wrong raises.
+
+    `name` is the plugin's name where there is one plugin; else it is taken from the module's name. `settings` is what
+    `zapomni.toml` would hold.
+    """
+    app = App(Settings.model_validate(settings or {}))
+    app.load([Found(name or _name_of(one), target=repr(one), plugin=one) for one in plugins], strict=True)
+    await app.start()
+    try:
+        yield RunningApp(app)
+    finally:
+        await app.stop()
+
+
+def text_of(result: Mapping[str, Any]) -> str:
+    """The readable text of a result."""
+    return "\n".join(part["text"] for part in result["content"] if part["type"] == "text")
+
+
+def _name_of(plugin: Any) -> str:
+    module = getattr(plugin, "__name__", type(plugin).__name__.lower())
+    return str(module).rpartition(".")[2].removeprefix("zapomni_plugin_")

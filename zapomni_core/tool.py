@@ -1,0 +1,180 @@
+"""What a tool is, and the two ways to make one: a class of your own, or `@tool` on a typed async function."""
+
+import inspect
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, overload
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from zapomni_core.errors import ContractError, ToolError
+
+
+class Tool(Protocol):
+    """Any object of this shape is a tool; there is nothing to inherit.
+
+    A tool may also have `title`, `output_schema`, `annotations`, `timeout_seconds` and `async check()`.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+    async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]: ...
+
+
+class ToolResult:
+    """Builds the result of a tool: `{"content": [...], "isError": bool}` and what may stand beside it."""
+
+    @staticmethod
+    def text(text: str, *, structured: Any = None, meta: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """A readable answer, and the same as data where there is any."""
+        return ToolResult.of([{"type": "text", "text": text}], structured=structured, meta=meta)
+
+    @staticmethod
+    def error(text: str, *, structured: Any = None, meta: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """An answer that says that, and why, it was not done."""
+        return ToolResult.of([{"type": "text", "text": text}], is_error=True, structured=structured, meta=meta)
+
+    @staticmethod
+    def of(
+        content: list[dict[str, Any]],
+        *,
+        is_error: bool = False,
+        structured: Any = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """An answer of any content: text, images, audio, resources."""
+        result: dict[str, Any] = {"content": content, "isError": is_error}
+        if structured is not None:
+            result["structuredContent"] = structured
+        if meta:
+            result["_meta"] = dict(meta)
+        return result
+
+
+Function = Callable[..., Awaitable[Any]]
+
+
+class FunctionTool:
+    """A tool made from a typed async function and its docstring."""
+
+    def __init__(
+        self,
+        function: Function,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        annotations: Mapping[str, bool] | None = None,
+        output_schema: dict[str, Any] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        if not inspect.iscoroutinefunction(function):
+            raise ContractError(f"@tool needs an async function: write 'async def {function.__name__}'")
+        summary, described = _read_docstring(function)
+        self.name = name or function.__name__
+        self.title = title
+        self.description = summary
+        self.annotations = annotations
+        self.output_schema = output_schema
+        self.timeout_seconds = timeout_seconds
+        self._function = function
+        self._arguments = _arguments_model(function, described)
+        self.input_schema = _schema(self._arguments)
+
+    async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call the function with checked arguments, and shape what it returns."""
+        try:
+            checked = self._arguments.model_validate(arguments)
+        except ValidationError as error:
+            raise ToolError(_first_problem(error)) from None
+        values = {name: getattr(checked, name) for name in checked.model_fields_set}
+        return _as_result(await self._function(**values))
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function itself, for tests and for other code."""
+        return await self._function(*args, **kwargs)
+
+
+@overload
+def tool(function: Function, /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    annotations: Mapping[str, bool] | None = None,
+    output_schema: dict[str, Any] | None = None,
+    timeout_seconds: float | None = None,
+) -> Callable[[Function], FunctionTool]: ...
+
+
+def tool(function: Function | None = None, /, **options: Any) -> FunctionTool | Callable[[Function], FunctionTool]:
+    """Make a tool of an async function: its name, its docstring, its typed parameters.
+
+    The first paragraph of the docstring is the description that a model reads; the lines under `Args:` describe the
+    parameters. The function may return text, a dict or pydantic model (structured content), or a `ToolResult`.
+    """
+    if function is not None:
+        return FunctionTool(function, **options)
+    return lambda decorated: FunctionTool(decorated, **options)
+
+
+def _arguments_model(function: Function, described: Mapping[str, str]) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise ContractError(f"@tool on '{function.__name__}': '{parameter}' cannot be given by name")
+        if parameter.annotation is parameter.empty:
+            raise ContractError(f"@tool on '{function.__name__}': parameter '{parameter.name}' needs a type")
+        fields[parameter.name] = (parameter.annotation, _field(parameter, described.get(parameter.name)))
+    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _field(parameter: inspect.Parameter, description: str | None) -> Any:
+    default = ... if parameter.default is parameter.empty else parameter.default
+    return Field(default, description=description) if description else Field(default)
+
+
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The model's JSON Schema without the titles that pydantic makes of names: they cost tokens and say nothing."""
+    schema = model.model_json_schema()
+    schema.setdefault("properties", {})
+    schema.pop("title", None)
+    for part in schema["properties"].values():
+        part.pop("title", None)
+    return schema
+
+
+def _read_docstring(function: Function) -> tuple[str, dict[str, str]]:
+    text = inspect.getdoc(function) or ""
+    summary = " ".join(text.split("\n\n")[0].split())
+    section = re.search(r"^Args:\n((?:[ \t]+.*\n?|\n)+)", text, re.MULTILINE)
+    described: dict[str, str] = {}
+    name = ""
+    for line in section[1].splitlines() if section else ():
+        if start := re.match(r"(?: {4}|\t)(\w+)(?: \([^)]*\))?: (.+)", line):
+            name, described[start[1]] = start[1], start[2].strip()
+        elif name and line.strip():
+            described[name] += " " + line.strip()
+    return summary, described
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first problem by place and rule, without the value."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, problem["loc"])) or "arguments"
+    return f"{place}: {problem['msg']}"
+
+
+def _as_result(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return ToolResult.text(value)
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    if isinstance(value, dict) and isinstance(value.get("content"), list) and "isError" in value:
+        return value
+    return ToolResult.text(json.dumps(value, ensure_ascii=False), structured=value)

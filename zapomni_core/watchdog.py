@@ -1,0 +1,93 @@
+"""Notices when a tool's body blocks the event loop, and says which tool and where.
+
+A blocking body cannot be cut short from outside. What can be done is to name it: a thread watches a heart that beats on
+the loop while calls are running, and logs the stack when it stops. No call running: no beat, no waking, no cost.
+"""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+import traceback
+from types import FrameType
+
+from zapomni_core.host.validation import CheckedTool
+
+log = logging.getLogger("zapomni.watchdog")
+
+BEAT_SECONDS = 0.5
+
+
+class Watchdog:
+    """Watches the loop while calls are running, from a thread that lives no longer than they do."""
+
+    def __init__(self, patience_seconds: float = 2.0) -> None:
+        self._patience = patience_seconds
+        self._running: dict[str, CheckedTool] = {}
+        self._idle: threading.Event | None = None
+        self._loop_thread = 0
+        self._last_beat = 0.0
+
+    def enter(self, call_id: str, tool: CheckedTool) -> None:
+        """A call begins; must be called on the loop."""
+        self._running[call_id] = tool
+        if self._idle is None:
+            self._start()
+
+    def leave(self, call_id: str) -> None:
+        """A call has ended."""
+        self._running.pop(call_id, None)
+
+    def _start(self) -> None:
+        self._idle = threading.Event()
+        self._loop_thread = threading.get_ident()
+        loop = asyncio.get_running_loop()
+        self._beat(loop)
+        threading.Thread(target=self._watch, args=(self._idle, loop), name="zapomni-watchdog", daemon=True).start()
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._last_beat = time.monotonic()
+        if self._running:
+            loop.call_later(BEAT_SECONDS, self._beat, loop)
+        elif self._idle is not None:
+            self._idle.set()
+            self._idle = None
+
+    def _watch(self, idle: threading.Event, loop: asyncio.AbstractEventLoop) -> None:
+        reported = 0.0
+        while not idle.wait(BEAT_SECONDS) and not loop.is_closed():
+            beat = self._last_beat
+            if self._running and beat != reported and time.monotonic() - beat > self._patience:
+                reported = beat
+                self._report()
+
+    def _report(self) -> None:
+        frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 (the only way to another thread's stack)
+        if frame is None:
+            return
+        tool = self._blocking_tool(frame)
+        log.warning(
+            "tool_blocks_the_server",
+            extra={
+                "tool": tool.name if tool else None,
+                "plugin": tool.plugin if tool else None,
+                "stack": "".join(traceback.format_stack(frame)[-8:]),
+                "fix": "move the blocking work to a thread: await asyncio.to_thread(...)",
+            },
+        )
+
+    def _blocking_tool(self, frame: FrameType | None) -> CheckedTool | None:
+        """The running tool whose execute is on the stack."""
+        running = list(self._running.values())
+        while frame is not None:
+            for tool in running:
+                if _is_body_of(frame, tool):
+                    return tool
+            frame = frame.f_back
+        return None
+
+
+def _is_body_of(frame: FrameType, tool: CheckedTool) -> bool:
+    owner = getattr(tool.execute, "__self__", None)
+    return frame.f_code is getattr(tool.execute, "__code__", None) and owner in (None, frame.f_locals.get("self"))
