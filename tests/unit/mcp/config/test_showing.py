@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zapomni_mcp.config import dump, load
+
+
+@pytest.fixture
+def shown(tmp_path: Path):
+    """What is shown of a settings file and variables, by key."""
+
+    def shown(text: str = "", **environ: str) -> dict[str, tuple[str, str]]:
+        file = tmp_path / "zapomni.toml"
+        file.write_text(text)
+        return {key: (value, origin) for key, value, origin in dump(load(file, environ=environ))}
+
+    return shown
+
+
+def test_every_setting_is_shown_with_its_origin(shown, tmp_path):
+    told = shown('workspace = "home"\n[tools.add_memory]\nenabled = false', ZAPOMNI_PLUGINS__DISABLE="a,b")
+    assert told["workspace"] == ("home", str(tmp_path / "zapomni.toml"))
+    assert told["plugins.disable"] == ('["a", "b"]', "ZAPOMNI_PLUGINS__DISABLE")
+    assert told["tools.add_memory.enabled"][0] == "false"
+    assert told["tools.add_memory.timeout_seconds"] == ("not set", "default")
+    assert told["store"] == ("not set", "default")
+    assert told["plugins.import_seconds"] == ("5", "default")
+
+
+def test_a_key_is_masked(shown):
+    assert shown(ZAPOMNI_LLM__API_KEY="hunter2")["llm.api_key"] == ("********", "ZAPOMNI_LLM__API_KEY")
+
+
+def test_a_password_in_a_url_is_masked_and_the_rest_is_not(shown):
+    told = shown(ZAPOMNI_STORE="falkordb://ann:hunter2@host:1/g", ZAPOMNI_LLM__BASE_URL="http://ann:hunter2@host")
+    assert told["store"][0] == "falkordb://ann:********@host:1/g"
+    assert told["llm.base_url"][0] == "http://ann:********@host"
+
+
+@pytest.mark.parametrize("key", ["api_key", "ApiKey", "token", "client_secret", "password", "auth.token", "passphrase"])
+def test_what_looks_like_a_secret_of_a_plugin_is_masked(shown, key):
+    assert shown(f'[plugins.mail]\n{key} = "hunter2"')[f"plugins.mail.{key}"][0] == "********"
+
+
+def test_a_secret_deep_in_a_list_is_masked(shown):
+    told = shown('[plugins.mail]\nhosts = [{ name = "a", password = "hunter2", url = "x://a:hunter2@b" }]')
+    assert told["plugins.mail.hosts"][0] == '[{"name": "a", "password": "********", "url": "x://a:********@b"}]'
+
+
+def test_what_a_plugin_takes_from_a_variable_of_another_name_is_masked(shown):
+    told = shown('[plugins.mail]\nsender = { env = "SENDER" }', SENDER="hunter2")
+    assert told["plugins.mail.sender"] == ("********", "SENDER")
+
+
+def test_other_values_of_a_plugin_are_shown(shown):
+    told = shown('[plugins.hello]\ngreeting = "Hi"\nwhen = 2025-01-01', ZAPOMNI_PLUGINS__HELLO__MARK="!")
+    assert told["plugins.hello.greeting"][0] == "Hi"
+    assert told["plugins.hello.when"][0] == '"2025-01-01"'
+    assert told["plugins.hello.mark"][0] == "!"
+
+
+def test_a_plugin_named_like_a_secret_is_not_hidden(shown):
+    assert shown('[plugins.keyboard]\nlayout = "us"')["plugins.keyboard.layout"][0] == "us"
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "a-b"]), st.integers() | st.lists(st.none()) | st.text(), max_size=3))
+def test_whatever_a_plugin_was_told_can_be_shown(table):
+    import json
+
+    variables = {"ZAPOMNI_CONFIG": "/dev/null", "ZAPOMNI_PLUGINS__HELLO": json.dumps(table)}
+    told = dict(row[:2] for row in dump(load(environ=variables)))
+    assert {key for key in told if key.startswith("plugins.hello.")} == {f"plugins.hello.{key}" for key in table}

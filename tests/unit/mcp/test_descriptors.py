@@ -1,0 +1,126 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from zapomni_mcp import descriptors
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(script: str, **streams) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"import os, sys\nfrom zapomni_mcp.descriptors import *\n{script}"],
+        **{"capture_output": True, "input": "from the client\n", **streams},
+        text=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"},
+        timeout=30,
+        check=False,
+    )
+
+
+def test_the_wire_carries_what_is_read_and_written_through_it():
+    done = run("wire = claim(); os.write(wire.write_fd, os.read(wire.read_fd, 100))")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "from the client\n", "")
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        "print('stray')",
+        "print('stray', file=sys.__stdout__, flush=True)",
+        "os.write(1, b'stray\\n')",
+        "os.system('echo stray')",
+        "import subprocess; subprocess.run([sys.executable, '-c', 'print(\"stray\")'])",
+    ],
+)
+def test_whatever_is_printed_after_the_claim_goes_to_standard_error(stray):
+    done = run(f"claim(); {stray}")
+    assert (done.stdout, done.stderr.strip()) == ("", "stray")
+
+
+def test_what_was_printed_before_the_claim_and_not_yet_flushed_goes_to_standard_error():
+    done = run("print('early'); claim()")
+    assert (done.stdout, done.stderr) == ("", "early\n")
+
+
+def test_nothing_is_left_to_read_on_standard_input():
+    done = run("claim(); print([sys.stdin.read(), os.read(0, 1), os.system('cat')])")
+    assert done.stderr == "['', b'', 0]\n"
+
+
+def test_the_wire_is_above_the_standard_range_and_not_inherited():
+    done = run("wire = claim(); print(*[(fd > 2, os.get_inheritable(fd)) for fd in (wire.read_fd, wire.write_fd)])")
+    assert done.stderr == "(True, False) (True, False)\n"
+
+
+def test_a_second_claim_returns_the_same_wire():
+    assert run("print(claim() is claim(), file=sys.stderr)").stderr == "True\n"
+
+
+@pytest.mark.parametrize(("fd", "name"), [(0, "input"), (1, "output")])
+@pytest.mark.parametrize("when", ["closed at start", "closed later"])
+def test_a_closed_descriptor_is_named_in_the_error(fd, name, when):
+    script = "\ntry: claim()\nexcept OSError as error: print(error, file=sys.stderr)"
+    late, early = (f"os.close({fd})", None) if when == "closed later" else ("", lambda: os.close(fd))
+    done = run(late + script, preexec_fn=early)
+    assert f"standard {name} is closed" in done.stderr.splitlines()[0]
+
+
+def test_the_claim_copes_with_a_closed_standard_error():
+    done = run(
+        "wire = claim(); print('stray'); sys.stdout.write('stray'); os.write(1, b'stray'); os.write(wire.write_fd, b'ok')",
+        preexec_fn=lambda: os.close(2),
+    )
+    assert (done.returncode, done.stdout) == (0, "ok")
+
+
+def test_a_command_keeps_its_output_while_plugins_print_to_standard_error():
+    done = run(
+        "print('first'); out = claim_output(); print('stray'); os.system('echo stray'); print('память', file=out)"
+    )
+    assert (done.stdout, done.stderr) == ("first\nпамять\n", "stray\nstray\n")
+
+
+def test_a_command_without_an_output_is_told_so():
+    script = "\ntry: claim_output()\nexcept OSError as error: print(error, file=sys.stderr)"
+    assert "standard output is closed" in run(script, preexec_fn=lambda: os.close(1)).stderr
+
+
+def test_a_commands_output_leaves_standard_input_alone():
+    assert run("out = claim_output(); print(sys.stdin.read(), end='', file=out)").stdout == "from the client\n"
+
+
+def test_a_commands_output_appears_line_by_line():
+    done = run("out = claim_output(); print('line', file=out); os._exit(0)")
+    assert done.stdout == "line\n"
+
+
+def test_a_commands_output_knows_whether_it_is_a_terminal():
+    assert run("print(claim_output().isatty(), file=sys.stderr)").stderr == "False\n"
+    terminal, shell = os.openpty()
+    done = run("print(claim_output().isatty(), file=sys.stderr)", capture_output=False, stdout=shell, stderr=-1)
+    os.close(terminal)
+    os.close(shell)
+    assert done.stderr == "True\n"
+
+
+def test_a_lone_surrogate_does_not_break_a_commands_output():
+    assert run("print('\\ud800', file=claim_output())").stdout == "\\ud800\n"
+
+
+def test_the_wire_and_a_commands_output_are_the_same_descriptor():
+    assert run("out = claim_output(); print(claim().write_fd == out.fileno(), file=out)").stdout == "True\n"
+
+
+def test_a_replaced_standard_output_is_kept_for_the_command(monkeypatch, capsys):
+    replaced, before = sys.stdout, os.fstat(1)
+    monkeypatch.setattr(sys, "stdout", replaced)
+    assert descriptors.claim_output() is replaced
+    sys.stdout.write("stray\n")
+    assert capsys.readouterr() == ("", "stray\n")
+    assert os.path.samestat(os.fstat(1), before)

@@ -1,0 +1,245 @@
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from zapomni_core.call import Call, CallContext, call_context
+from zapomni_mcp.logging import announce, configure
+
+logger = logging.getLogger("zapomni.test")
+
+
+@pytest.fixture(autouse=True)
+def _restored():
+    """Logging as it was: the set-up is the process's own."""
+    root = logging.getLogger()
+    named = [root, *map(logging.getLogger, ("zapomni", "mcp", "sse_starlette"))]
+    levels, handlers, raising = [one.level for one in named], root.handlers[:], logging.raiseExceptions
+    yield
+    for one, level in zip(named, levels, strict=True):
+        one.setLevel(level)
+    root.handlers[:] = handlers
+    logging.raiseExceptions = raising
+    logging.captureWarnings(capture=False)
+
+
+@pytest.fixture
+def lines(capsys):
+    """What was written to standard error so far; standard output stays empty."""
+
+    def lines() -> list[dict]:
+        written = capsys.readouterr()
+        assert written.out == ""
+        return [json.loads(line) for line in written.err.splitlines()]
+
+    return lines
+
+
+def run(code: str, **options) -> subprocess.CompletedProcess:
+    prelude = "import logging, sys\nfrom zapomni_mcp.logging import announce, configure\n"
+    command = [sys.executable, "-c", prelude + code]
+    return subprocess.run(command, text=True, check=False, timeout=60, **options)
+
+
+def test_a_record_is_one_line_of_json_with_the_same_leading_keys(lines):
+    configure("INFO")
+    logger.info("stored %d\nchunks", 3, extra={"memory_id": "m1", "took": 1.5})
+    (line,) = lines()
+    assert list(line) == ["timestamp", "level", "logger", "event", "memory_id", "took"]
+    assert line["event"] == "stored 3\nchunks"
+    assert (line["level"], line["logger"], line["took"]) == ("info", "zapomni.test", 1.5)
+
+
+def test_the_time_is_in_utc(lines):
+    configure("INFO")
+    logger.info("now")
+    timestamp = lines()[0]["timestamp"]
+    assert timestamp.endswith("Z")
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(timestamp)).total_seconds()) < 60
+
+
+def test_the_announcement_has_the_same_leading_keys(lines):
+    announce({"event": "serving", "tools": 3, "level": "mine"})
+    (line,) = lines()
+    assert list(line) == ["timestamp", "level", "logger", "event", "tools", "level_"]
+    assert (line["level"], line["logger"], line["event"]) == ("info", "zapomni", "serving")
+
+
+def test_configuring_again_changes_the_level_and_doubles_no_line(lines):
+    configure("INFO")
+    configure("error")
+    logger.warning("unheard")
+    logger.error("heard")
+    assert [line["event"] for line in lines()] == ["heard"]
+
+
+@pytest.mark.parametrize(
+    ("level", "heard"),
+    [
+        ("DEBUG", ["zapomni debug", "other debug", "other info", "other warning", "mcp info"]),
+        ("INFO", ["other warning"]),
+        ("WARNING", ["other warning"]),
+        ("ERROR", []),
+    ],
+)
+def test_other_libraries_speak_from_warning_on_and_never_of_contents(lines, level, heard):
+    configure(level)
+    logger.debug("zapomni debug")
+    for word in ("debug", "info", "warning"):
+        getattr(logging.getLogger("other.library"), word)(f"other {word}")
+    logging.getLogger("mcp.server").debug("mcp debug")
+    logging.getLogger("mcp.server").info("mcp info")
+    assert [line["event"] for line in lines()] == heard
+
+
+def test_a_warning_is_logged():
+    done = run("import warnings\nconfigure('WARNING')\nwarnings.warn('careful')", capture_output=True)
+    line = json.loads(done.stderr)
+    assert (line["level"], line["logger"]) == ("warning", "py.warnings")
+    assert "UserWarning: careful" in line["event"]
+
+
+def test_a_line_that_is_written_during_a_call_carries_its_id(lines):
+    configure("INFO")
+    token = call_context.set(CallContext(call=Call(id="call-1", name="add_memory", arguments={})))
+    logger.info("inside", extra={"request_id": "mine"})
+    call_context.reset(token)
+    logger.info("outside")
+    inside, outside = lines()
+    assert list(inside)[4] == "request_id"
+    assert (inside["request_id"], inside["request_id_"]) == ("call-1", "mine")
+    assert "request_id" not in outside
+
+
+def fail(part: str):
+    memory = part * 3
+    raise ValueError(len(memory))
+
+
+def test_an_exception_has_its_traceback_and_no_locals(lines):
+    configure("INFO")
+    try:
+        fail("remember ")
+    except ValueError:
+        logger.exception("failed")
+    (line,) = lines()
+    assert line["exception"].startswith("Traceback (most recent call last):")
+    assert line["exception"].endswith("ValueError: 27")
+    assert "remember remember" not in json.dumps(line)
+    assert "exc_info" not in line
+
+
+def test_an_extra_that_is_named_like_a_leading_key_steps_aside(lines):
+    configure("INFO")
+    logger.info("real", extra={"event": "mine", "timestamp": 0})
+    (line,) = lines()
+    assert (line["event"], line["event_"], line["timestamp_"]) == ("real", "mine", 0)
+
+
+class Hostile:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+circle: dict = {}
+circle["me"] = circle
+
+
+@pytest.mark.parametrize(
+    "extra", [object(), Hostile(), {1, 2}, {(1, 2): 3}, circle, float("nan"), b"x", [Hostile()], "\ud800"]
+)
+def test_an_extra_that_is_no_json_is_still_logged(lines, extra):
+    configure("INFO")
+    logger.info("logged", extra={"given": extra, "beside": "kept"})
+    (line,) = lines()
+    assert (line["event"], line["beside"]) == ("logged", "kept")
+    assert "given" in line
+
+
+def test_what_is_no_json_is_cut_short(lines):
+    configure("INFO")
+    logger.info("logged", extra={"given": {"x" * 10_000}})
+    assert len(lines()[0]["given"]) < 600
+
+
+@pytest.mark.parametrize(("message", "arguments"), [("%d apples", ("many",)), ("%s %s", ("one",)), (Hostile(), ())])
+def test_a_record_that_cannot_be_rendered_still_gets_a_line_without_its_arguments(lines, message, arguments):
+    configure("INFO")
+    logger.info(message, *arguments)
+    (line,) = lines()
+    assert line["logging_error"]
+    assert "many" not in json.dumps(line)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.text(), st.dictionaries(st.text(min_size=1).map("x{}".format), st.recursive(st.integers() | st.text(), st.lists))
+)
+def test_whatever_is_logged_is_one_line(lines, message, extra):
+    configure("INFO")
+    logger.info("%s", message, extra=extra)
+    (line,) = lines()
+    assert line["event"] == message
+    assert line.items() >= extra.items()
+
+
+def test_lines_of_many_threads_do_not_mix(lines):
+    configure("INFO")
+    threads = [threading.Thread(target=lambda: [logger.info("x" * 500) for _ in range(50)]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(lines()) == 400
+
+
+def test_structlog_is_imported_at_the_first_record_only():
+    done = run(
+        "configure('WARNING'); announce({'tools': 3}); logging.getLogger('zapomni').info('unheard')\n"
+        "assert not {'structlog', 'rich'} & set(sys.modules)\n"
+        "logging.getLogger('zapomni').warning('heard')\n"
+        "assert 'structlog' in sys.modules",
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["started", "heard"]
+
+
+SPEAK = (
+    "configure('INFO'); announce({'tools': 3}); logging.getLogger('zapomni').info('hello')\n"
+    "logging.getLogger('zapomni').error('%d', 'x', extra={'o': object()})\nprint('alive')"
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are inherited otherwise there")
+@pytest.mark.parametrize(
+    "before",
+    ["sys.stderr = None\n", "sys.stderr.close()\n", "import os; os.close(2)\n"],
+    ids=["none", "closed", "gone"],
+)
+def test_without_standard_error_the_program_goes_on(before):
+    done = run(before + SPEAK, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (0, "alive\n")
+
+
+def test_a_broken_pipe_does_not_stop_the_program():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as broken:
+        done = run(SPEAK, stdout=subprocess.PIPE, stderr=broken)
+    assert (done.returncode, done.stdout) == (0, "alive\n")
+
+
+def test_a_record_at_the_very_end_of_the_program_is_logged():
+    done = run(
+        "import atexit\nconfigure('INFO')\natexit.register(lambda: logging.getLogger('zapomni').info('bye'))",
+        capture_output=True,
+    )
+    assert json.loads(done.stderr)["event"] == "bye"

@@ -1,0 +1,182 @@
+import asyncio
+from contextlib import asynccontextmanager
+from types import ModuleType
+from unittest.mock import Mock
+
+import pytest
+from mcp import MCPError
+
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.plugin import ToolError, ToolResult, current_call, hookimpl, tool
+from zapomni_core.testing import running
+from zapomni_mcp import MCPServer
+from zapomni_mcp.testing import connected
+
+ERAS = ["legacy", "auto"]
+
+
+@tool(
+    title="Count up",
+    annotations={"readOnlyHint": True},
+    output_schema={"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]},
+)
+async def add(a: int, b: int = 1) -> dict:
+    """Add two numbers and say so.
+
+    Args:
+        a: One number.
+        b: Another.
+    """
+    await current_call().progress(1, 2, "half")
+    return ToolResult.text(f"{a + b} for {current_call().client}", structured={"sum": a + b})
+
+
+@tool
+async def refuse(text: str) -> str:
+    """Refuse whatever is asked of it."""
+    raise ToolError("No.", suggestion="Ask somebody else.")
+
+
+@tool
+async def protest() -> str:
+    """Answer with an error of the protocol."""
+    raise MCPError(-32050, "not today", {"why": "rain"})
+
+
+def guest(**hooks):
+    plugin = ModuleType("guest")
+    plugin.zapomni_tools = hookimpl(specname="zapomni_tools")(lambda: [add, refuse, protest])
+    for name, function in hooks.items():
+        setattr(plugin, name, hookimpl(specname=name)(function))
+    return plugin
+
+
+@pytest.fixture
+async def app():
+    async with running(guest(), name="guest") as app:
+        yield app
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_sees_tools_with_title_annotations_schemas_and_owner(app, mode):
+    async with connected(app, mode=mode) as client:
+        listed = (await client.list_tools()).tools
+    assert [one.name for one in listed] == ["add", "refuse", "protest"]
+    assert (listed[0].title, listed[0].annotations.read_only_hint) == ("Count up", True)
+    assert listed[0].input_schema["required"] == ["a"]
+    assert listed[0].output_schema["required"] == ["sum"]
+    assert listed[0].meta == {"zapomni/plugin": "guest"}
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_calls_a_tool_and_hears_of_its_progress(app, mode):
+    heard = []
+
+    async def note(done, total, message):
+        heard.append((done, total, message))
+
+    async with connected(app, mode=mode) as client:
+        result = await client.call_tool("add", {"a": 2}, progress_callback=note)
+    assert (result.is_error, result.structured_content) == (False, {"sum": 3})
+    assert result.content[0].text.startswith("3 for ")
+    assert heard == [(1, 2, "half")]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_refusal_is_a_result_and_an_unknown_tool_is_an_error_of_the_protocol(app, mode):
+    async with connected(app, mode=mode) as client:
+        refused = await client.call_tool("refuse", {"text": "x"})
+        assert refused.is_error
+        assert refused.content[0].text == "Error: No. Ask somebody else."
+        assert refused.structured_content["suggestion"] == "Ask somebody else."
+        with pytest.raises(MCPError, match=r"Unknown tool: ad; did you mean add\?") as unknown:
+            await client.call_tool("ad", {})
+        assert unknown.value.code == -32602
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_an_error_of_the_protocol_that_a_tool_raises_on_purpose_passes_through(app, mode):
+    async with connected(app, mode=mode) as client:
+        with pytest.raises(MCPError) as error:
+            await client.call_tool("protest", {})
+    assert (error.value.code, error.value.message, error.value.data) == (-32050, "not today", {"why": "rain"})
+
+
+async def test_a_handshake_client_is_told_that_lists_can_change_and_gets_instructions(app):
+    async with connected(app, mode="legacy") as client:
+        assert client.server_capabilities.tools.list_changed is True
+        assert "Zapomni" in client.instructions
+        assert client.server_info.name == "zapomni"
+
+
+async def test_handle_request_answers_without_a_transport(app):
+    server = MCPServer(app.app.engine, app=app.app)
+    listed = await server.handle_request({"jsonrpc": "2.0", "id": "a", "method": "tools/list"})
+    assert (listed["jsonrpc"], listed["id"], len(listed["result"]["tools"])) == ("2.0", "a", 3)
+    request = {"method": "tools/call", "params": {"name": "add", "arguments": {"a": 1}}}
+    answer = await server.handle_request(request)
+    assert answer["result"]["isError"] is False
+    assert answer["result"]["structuredContent"] == {"sum": 2}
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        ({}, -32600),
+        ({"method": 5}, -32600),
+        ({"method": "tools/list", "params": []}, -32600),
+        ({"method": "nonsense"}, -32601),
+        ({"method": "tools/call"}, -32602),
+        ({"method": "tools/call", "params": {"name": "nobody"}}, -32602),
+        ({"method": "tools/call", "params": {"name": "add", "arguments": "text"}}, -32602),
+    ],
+)
+async def test_handle_request_answers_nonsense_with_an_error_of_the_protocol(app, request_, code):
+    answer = await MCPServer(app.app.engine, app=app.app).handle_request({"id": 7, **request_})
+    assert (answer["id"], answer["error"]["code"]) == (7, code)
+
+
+def test_register_all_tools_takes_what_it_is_given():
+    server = MCPServer(core_engine=Mock(spec=MemoryEngine))
+    server.register_all_tools([add, refuse])
+    assert server.tools == [add, refuse]
+
+
+def test_register_all_tools_without_tools_takes_what_the_installed_plugins_offer():
+    server = MCPServer(core_engine=MemoryEngine())
+    server.register_all_tools()
+    server.register_all_tools()
+    assert "hello" in server._tools
+    assert server.app.report.get("hello").state == "loaded"
+
+
+async def test_a_server_that_runs_cannot_run_twice():
+    server = MCPServer(core_engine=MemoryEngine())
+    server._running = True
+    with pytest.raises(RuntimeError, match="already running"):
+        await server.run()
+
+
+async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eyes():
+    changes = asyncio.Event()
+    fail = asyncio.Event()
+
+    @asynccontextmanager
+    async def ill():
+        await fail.wait()
+        raise RuntimeError("no port")
+        yield
+
+    async def notice(message):
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            changes.set()
+
+    from mcp import Client
+
+    async with running(guest(zapomni_lifespan=lambda: ill()), name="guest") as app:  # noqa: PLW0108
+        server = MCPServer(app.app.engine, app=app.app)
+        async with Client(server.protocol, mode="legacy", message_handler=notice) as client:
+            assert len((await client.list_tools()).tools) == 3
+            fail.set()
+            await asyncio.wait_for(changes.wait(), 10)
+            assert (await client.list_tools(cache_mode="refresh")).tools == []

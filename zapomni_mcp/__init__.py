@@ -1,0 +1,24 @@
+"""Speaks MCP and the shell: the server, the bundled tools, the command line."""
+
+import sys
+
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    # `python -m zapomni_mcp.server` puts the working directory first on the path. Clients start servers inside projects
+    # that may be hostile: nothing is imported from there.
+    del sys.path[0]
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zapomni_mcp.server import MCPServer
+
+__all__ = ["MCPServer"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the server when it is asked for: the MCP SDK takes a second."""
+    if name == "MCPServer":
+        from zapomni_mcp.server import MCPServer
+
+        return MCPServer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

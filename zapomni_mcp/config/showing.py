@@ -1,0 +1,53 @@
+"""Shows the settings in effect without their secrets."""
+
+import json
+import re
+from typing import Any
+
+from pydantic import SecretStr
+
+from zapomni_core.settings import without_password
+from zapomni_mcp.config.leaves import KeyPath, dotted, flat
+from zapomni_mcp.config.loading import DEFAULT, Config
+from zapomni_mcp.config.sources import PREFIX
+
+MASK = "********"
+_SECRET = re.compile(r"key|token|secret|passw|passphrase|credential", re.IGNORECASE)
+
+
+def dump(config: Config) -> list[tuple[str, str, str]]:
+    """Every setting as key, value and origin, to show to the user; whatever may be a secret is masked."""
+    values = {dotted(path): (path, value) for path, value in flat(config.settings.model_dump())}
+    return [
+        (key, _shown(*values[key], _is_reference(origin, config)), origin) for key, origin in config.origins.items()
+    ]
+
+
+def _is_reference(origin: str, config: Config) -> bool:
+    """Whether the file took the value from a variable of the user's choice, which is where secrets are kept."""
+    return origin not in {DEFAULT, str(config.file)} and not origin.upper().startswith(PREFIX)
+
+
+def _shown(path: KeyPath, value: Any, is_reference: bool) -> str:
+    match path, value:
+        case _, None:
+            return "not set"
+        case _, SecretStr():
+            return MASK
+        case ("plugins", _, _, *_), _ if is_reference or _SECRET.search(dotted(path[2:])):
+            return MASK
+        case _, str():
+            return without_password(value)
+    return json.dumps(_masked(value), ensure_ascii=False, default=str)
+
+
+def _masked(value: Any) -> Any:
+    """The value of a plugin with what looks like a secret masked at any depth."""
+    match value:
+        case dict():
+            return {key: MASK if _SECRET.search(key) else _masked(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_masked(inner) for inner in value]
+        case str():
+            return without_password(value)
+    return value

@@ -1,0 +1,109 @@
+"""The standard descriptors, claimed before any plugin is imported, so that no stray output reaches the client."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TextIO
+
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """Private duplicates of standard input and output; child processes do not inherit them."""
+
+    read_fd: int
+    write_fd: int
+
+
+@cache
+def claim() -> Wire:
+    """The wire to the client; from now on standard input is empty and standard output is standard error.
+
+    Raises OSError when standard input or output is closed.
+    """
+    wire = Wire(_input(), _output())
+    _flush_print()
+    _redirect_print()
+    return wire
+
+
+def claim_output() -> TextIO:
+    """The file for a command's own output; from now on whatever else is printed goes to standard error.
+
+    A replaced ``sys.stdout`` (by a test runner, say) is returned as it is, and no descriptor is touched.
+    Raises OSError when standard output is closed.
+    """
+    stdout = sys.stdout
+    if stdout is not None and not _is_on(stdout, _STDOUT):
+        sys.stdout = sys.stderr
+        return stdout
+    _flush_print()
+    private = _output()
+    _redirect_print()
+    return open(private, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+@cache
+def _input() -> int:
+    private = _private(_STDIN, "input", sys.__stdin__)
+    _point(_STDIN, lambda: os.open(os.devnull, os.O_RDONLY))
+    sys.stdin = open(_STDIN, encoding="utf-8", closefd=False)  # noqa: SIM115 - open for the life of the process
+    return private
+
+
+@cache
+def _output() -> int:
+    private = _private(_STDOUT, "output", sys.__stdout__)
+    _point(_STDOUT, _standard_error)
+    return private
+
+
+def _private(fd: int, name: str, stream: TextIO | None) -> int:
+    """A duplicate above the standard range. Python leaves no stream for a descriptor that was closed at start."""
+    try:
+        if stream is None:
+            raise OSError(f"there is no descriptor {fd}")  # noqa: TRY301 - told like a descriptor closed later
+        return _duplicate(fd)
+    except OSError as error:
+        raise OSError(f"standard {name} is closed; start the command with standard {name} connected") from error
+
+
+def _duplicate(fd: int) -> int:
+    if sys.platform == "win32":
+        return os.dup(fd)
+    import fcntl
+
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _STDERR + 1)
+
+
+def _point(fd: int, opened: Callable[[], int]) -> None:
+    target = opened()
+    os.dup2(target, fd)
+    os.close(target)
+
+
+def _standard_error() -> int:
+    try:
+        return os.dup(_STDERR)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY)
+
+
+def _flush_print() -> None:
+    """Sends what was printed and still waits to wherever descriptor 1 points now."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _redirect_print() -> None:
+    sys.stdout = sys.stderr or open(_STDOUT, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - open for the life of the process
+
+
+def _is_on(stream: TextIO, fd: int) -> bool:
+    try:
+        return stream.fileno() == fd
+    except (AttributeError, OSError, ValueError):
+        return False

@@ -1,0 +1,127 @@
+"""Renders the records of the standard loggers as JSON on standard error, one line each."""
+
+import json
+import logging
+import sys
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from zapomni_core.call import current_call_id
+
+_LONGEST_REPR = 500
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# At DEBUG these print whole messages, and with them the text of memories.
+_TALKATIVE = ("mcp", "sse_starlette")
+
+Fields = MutableMapping[str, Any]
+
+
+def configure(level: str) -> None:
+    """Log at that level from now on; calling it again changes the level. Other libraries speak from WARNING on."""
+    root = logging.getLogger()
+    if not any(isinstance(handler, _StderrHandler) for handler in root.handlers):
+        root.addHandler(_StderrHandler())
+    wanted = logging.getLevelNamesMapping()[level.upper()]
+    others = wanted if wanted == logging.DEBUG else max(wanted, logging.WARNING)
+    root.setLevel(others)
+    logging.getLogger("zapomni").setLevel(wanted)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(others, logging.INFO))
+    logging.captureWarnings(capture=True)
+    logging.raiseExceptions = False
+
+
+def announce(line_fields: Mapping[str, Any]) -> None:
+    """Write the one line of the start, whatever the level; the fields may give the `event`."""
+    now = datetime.now(UTC).timestamp()
+    fields = dict(line_fields)
+    lead = _lead(now, "info", "zapomni", fields.pop("event", "started"))
+    _write(_as_line(lead | _beside(lead, fields)))
+
+
+class _StderrHandler(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(_LineFormatter())
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        # Formatted outside the lock: the first record imports structlog, while a thread that imports a plugin may log.
+        if not self.filter(record):
+            return False
+        line = self.format(record)
+        self.acquire()
+        try:
+            _write(line)
+        finally:
+            self.release()
+        return True
+
+
+class _LineFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        try:
+            return _structlog_formatter().format(record)
+        except Exception as error:  # noqa: BLE001, a record that cannot be rendered still gets its line
+            lead = _lead(record.created, record.levelname.lower(), record.name, _plain(record.msg))
+            return _as_line(lead | {"logging_error": type(error).__name__})
+
+
+@cache
+def _structlog_formatter() -> logging.Formatter:
+    # Imported at the first record, because it takes 100 ms and most runs log nothing.
+    from structlog.processors import JSONRenderer, format_exc_info
+    from structlog.stdlib import ProcessorFormatter
+
+    renderer = JSONRenderer(serializer=lambda fields, **_: _as_line(fields))
+    return ProcessorFormatter(processors=[_arrange, format_exc_info, renderer])
+
+
+def _arrange(_logger: Any, _method: str, event: Fields) -> Fields:
+    """A structlog processor: the leading keys, then the record's own `extra` fields, then the exception."""
+    record: logging.LogRecord = event.pop("_record")
+    event.pop("_from_structlog")
+    lead = _lead(record.created, record.levelname.lower(), record.name, event.pop("event"))
+    extra = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    return lead | _beside(lead, extra) | dict(event)
+
+
+def _lead(created: float, level: str, logger: str, event: Any) -> dict[str, Any]:
+    timestamp = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    lead = {"timestamp": timestamp, "level": level, "logger": logger, "event": event}
+    if (call_id := current_call_id()) is not None:
+        lead["request_id"] = call_id
+    return lead
+
+
+def _beside(lead: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields under names that leave the leading keys alone."""
+    return {f"{key}_" if key in lead else key: value for key, value in fields.items()}
+
+
+def _as_line(fields: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(fields, default=_short_repr, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps({str(key): _plain(value) for key, value in fields.items()})
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | None) else _short_repr(value)
+
+
+def _short_repr(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001, a plugin's object may do anything
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST_REPR else f"{text[:_LONGEST_REPR]}..."
+
+
+def _write(line: str) -> None:
+    # sys.stderr is None without a console, closed or broken when the client went away; nobody is left to tell.
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
