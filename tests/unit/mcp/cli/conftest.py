@@ -1,0 +1,132 @@
+"""Runs the command line in this process or in one of its own, where nothing of the real user's is read or written."""
+
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from zapomni_mcp.cli import ending
+from zapomni_mcp.cli.root import cli
+
+BROKEN = Path(__file__).parents[3] / "broken_plugins"
+START = "from zapomni_mcp.cli import main; main()"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """A home of its own for every test."""
+    for name in os.environ:
+        if name.upper().startswith("ZAPOMNI_") or name in {"LOG_LEVEL", "COLUMNS", "FORCE_COLOR"}:
+            monkeypatch.delenv(name)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for kind in ("config", "data", "cache"):
+        monkeypatch.setenv(f"XDG_{kind.upper()}_HOME", str(folder / kind))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def process_stays(monkeypatch):
+    """The commands would end this process a few seconds after they are done."""
+    monkeypatch.setattr(ending, "SECONDS", 3600)
+
+
+@pytest.fixture(autouse=True)
+def logging_restored():
+    root, ours = logging.getLogger(), logging.getLogger("zapomni")
+    handlers, levels = root.handlers[:], (root.level, ours.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+    logging.captureWarnings(capture=False)
+    logging.raiseExceptions = True
+
+
+@pytest.fixture
+def settings_file(home):
+    """Write the settings file."""
+
+    def write(text):
+        file = home / "config" / "zapomni" / "zapomni.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text))
+        return file
+
+    return write
+
+
+@pytest.fixture
+def plugin_file(tmp_path):
+    """Write a file that is a plugin; returns its path."""
+
+    def write(name, source):
+        file = tmp_path / f"{name}.py"
+        header = "from zapomni_core.plugin import ToolResult, current_call, hookimpl, tool\n"
+        file.write_text(header + textwrap.dedent(source))
+        return str(file)
+
+    return write
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Install a distribution with one plugin, as far as Python can tell."""
+
+    def install(name, source="", requires=(), plugin=None):
+        site = tmp_path / "site"
+        info = site / f"{name}-1.2.dist-info"
+        info.mkdir(parents=True)
+        (site / f"{name}_module.py").write_text(textwrap.dedent(source))
+        lines = [f"Requires-Dist: {one}" for one in requires]
+        (info / "METADATA").write_text("\n".join(["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.2", *lines]))
+        (info / "entry_points.txt").write_text(f"[zapomni.plugins]\n{plugin or name} = {name}_module\n")
+        monkeypatch.syspath_prepend(str(site))
+        monkeypatch.setenv("PYTHONPATH", str(site))
+        return site
+
+    return install
+
+
+@pytest.fixture
+def run():
+    """Run a command in this process."""
+
+    def invoke(*args, **options):
+        return CliRunner().invoke(cli, args, prog_name="zapomni", **options)
+
+    return invoke
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a command in a process of its own."""
+    started = []
+
+    def popen(*args, start=START, **options):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        process = subprocess.Popen([sys.executable, "-c", start, *args], text=True, cwd=tmp_path, **pipes)
+        started.append(process)
+        return process
+
+    yield popen
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def broken(name):
+    """The file of one of the broken plugins."""
+    return str(next((BROKEN / name).glob("*.py")))
+
+
+def finish(process, given=""):
+    """The exit code, standard output and standard error of a process once it has ended."""
+    output, errors = process.communicate(given, timeout=60)
+    return process.returncode, output, errors

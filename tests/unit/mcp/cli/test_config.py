@@ -1,0 +1,54 @@
+"""The settings in effect, and the completion scripts."""
+
+import json
+import os
+
+import pytest
+
+from .conftest import finish
+
+
+def test_every_setting_is_shown_with_its_origin(run, settings_file, monkeypatch):
+    file = settings_file('workspace = "work"\n[llm]\napi_key = "sesame"')
+    monkeypatch.setenv("ZAPOMNI_LOG_LEVEL", "info")
+    text = run("config").stdout
+    rows = [line.split() for line in text.splitlines()]
+    assert rows[0] == ["Settings", "file:", str(file)]
+    assert ["workspace", "the", "file", "work"] in rows
+    assert ["log_level", "ZAPOMNI_LOG_LEVEL", "INFO"] in rows
+    assert ["llm.api_key", "the", "file", "********"] in rows
+    assert "sesame" not in text
+
+
+def test_the_file_that_would_be_read_is_named(run, home):
+    assert f"{home}/config/zapomni/zapomni.toml (not there" in run("config", env={"COLUMNS": "200"}).stdout
+
+
+def test_the_json_document_names_file_and_settings(run, settings_file):
+    file = settings_file('workspace = "work"')
+    document = json.loads(run("config", "--json").stdout)
+    assert (document["file"], document["exists"]) == (str(file), True)
+    assert {"key": "workspace", "value": "work", "origin": str(file)} in document["settings"]
+
+
+def test_without_a_home_the_user_database_says_where_it_is(start, monkeypatch, home):
+    monkeypatch.delenv("HOME")
+    code, _, errors = finish(start("config"))
+    assert code == 0, errors
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_completion_script(run, shell):
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_ZAPOMNI_COMPLETE" in result.output
+
+
+def test_an_unknown_shell_is_a_usage_error(run):
+    assert run("completion", "tcsh").exit_code == 2
+
+
+def test_the_names_of_plugins_are_completed(start):
+    words = {"_ZAPOMNI_COMPLETE": "bash_complete", "COMP_WORDS": "zapomni plugins show he", "COMP_CWORD": "3"}
+    code, output, errors = finish(start(env={**os.environ, **words}))
+    assert (code, output) == (0, "plain,hello\n"), errors

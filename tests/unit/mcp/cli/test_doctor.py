@@ -1,0 +1,258 @@
+"""What doctor finds, each with its fix."""
+
+import json
+import shlex
+import sys
+
+import pytest
+
+from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.plugin import tool
+from zapomni_mcp.cli import examination
+from zapomni_mcp.cli.findings import size
+from zapomni_mcp.cli.requirements import unmet_requirements
+
+from .conftest import broken
+
+CHECKED = """
+class Checked:
+    name = "checked"
+    description = "A tool that knows how it is."
+    input_schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    annotations = {"readOnlyHint": True}
+
+    async def execute(self, arguments):
+        raise AssertionError
+
+    CHECK
+
+@hookimpl
+def zapomni_tools():
+    return [Checked()]
+"""
+
+
+@pytest.fixture
+def examine(run):
+    """The findings of doctor by what they are about, and its exit code."""
+
+    def collect(*args):
+        result = run("doctor", "--json", *args)
+        document = json.loads(result.stdout)
+        assert document["ok"] == (result.exit_code == 0)
+        assert all(found["fix"] or found["level"] == "ok" for found in document["findings"])
+        return document["findings"], result.exit_code
+
+    return collect
+
+
+def about(findings, what, level=None):
+    """The only finding about something."""
+    (found,) = [one for one in findings if one["what"] == what and level in (None, one["level"])]
+    return found
+
+
+def test_all_is_well_in_a_good_installation(examine):
+    findings, code = examine()
+    assert code == 0
+    assert {found["level"] for found in findings} == {"ok"}
+    assert "zapomni 0.1.0, mcp 2" in about(findings, "packages")["detail"]
+    assert "0.1.0, 1 tool" in about(findings, "plugin hello")["detail"]
+
+
+def test_the_findings_are_readable_in_80_columns(run):
+    result = run("doctor", "--plugin", broken("import_error"))
+    assert result.exit_code == 1
+    assert "fail  plugin broken_import_error: failed at import" in result.stdout
+    assert "      fix: " in result.stdout
+    assert "2 failed, 0 to look at" in result.stdout
+    lines = result.stdout.splitlines()
+    assert all(len(line) <= 80 or "fix: " in line or len(line.split()[0]) > 74 for line in lines)
+
+
+@pytest.mark.parametrize("plugin", ["import_error", "misspelt_hook", "exits_at_import", "bad_schema", "duplicate_name"])
+def test_a_plugin_that_fails_is_found_with_its_fix(examine, plugin):
+    findings, code = examine("--plugin", broken(plugin))
+    assert code == 1
+    assert about(findings, f"plugin broken_{plugin}")["level"] == "fail"
+    assert "chosen" in about(findings, "start")["detail"]
+
+
+def test_a_plugin_that_was_merely_found_does_not_hinder_the_start(examine, installed):
+    installed("merely_found", "import nothing_of_that_name")
+    findings, code = examine()
+    assert code == 1
+    assert about(findings, "plugin merely_found")["level"] == "fail"
+    assert not [found for found in findings if found["what"] == "start"]
+
+
+def test_a_lifespan_that_fails_is_found(examine, settings_file):
+    settings_file("[plugins]\nstart_seconds = 0.1")
+    findings, code = examine("--plugin", broken("hanging_lifespan"))
+    assert code == 1
+    assert "failed at lifespan" in about(findings, "plugin broken_hanging_lifespan")["detail"]
+
+
+def test_a_slow_import_is_a_warning(examine, plugin_file):
+    findings, code = examine("--plugin", plugin_file("slowish", "import time\ntime.sleep(0.6)"))
+    assert code == 0
+    found = about(findings, "plugin slowish", "warn")
+    assert found["detail"].startswith("its import took")
+    assert found["fix"] == "import heavy libraries where they are used"
+
+
+def test_broken_settings_are_findings_and_no_plugin_is_loaded(examine, settings_file):
+    settings_file('workspce = "x"\n[plugins]\ndisable = ["hello"]')
+    findings, code = examine()
+    assert code == 1
+    assert "did you mean 'workspace'?" in about(findings, "settings")["detail"]
+    assert about(findings, "plugins")["level"] == "warn"
+    assert not [found for found in findings if found["what"].startswith("plugin ")]
+
+
+def test_a_secret_that_others_can_read_is_a_warning(examine, settings_file):
+    file = settings_file('[llm]\napi_key = "sesame"')
+    file.chmod(0o644)
+    findings, _ = examine()
+    assert about(findings, "settings", "warn")["fix"] == f"chmod 600 {file}"
+    assert "sesame" not in str(findings)
+    file.chmod(0o600)
+    assert about(examine()[0], "settings")["level"] == "ok"
+
+
+def test_a_file_without_secrets_may_be_read_by_others(examine, settings_file):
+    file = settings_file('workspace = "x"')
+    file.chmod(0o644)
+    assert about(examine()[0], "settings") == {"level": "ok", "what": "settings", "detail": str(file), "fix": None}
+
+
+def test_a_requirement_that_is_not_installed_is_found_with_the_line_that_installs_it(examine, installed):
+    installed("wanting", requires=["nobody-has-this>=2; python_version >= '3'", "extra-thing; extra == 'more'"])
+    findings, code = examine()
+    assert code == 1
+    found = about(findings, "requirement nobody-has-this>=2")
+    assert found["detail"] == "wanting requires it, but it is not installed"
+    assert shlex.split(found["fix"]) == [sys.executable, "-m", "pip", "install", "nobody-has-this>=2"]
+    assert "extra-thing" not in str(findings)
+
+
+def test_a_requirement_of_another_version_is_found(installed):
+    installed("outdated", requires=["click<1", "pluggy", "no requirement at all!"])
+    wrong, strange = unmet_requirements("outdated")
+    assert (wrong.level, wrong.what) == ("fail", "requirement click<1")
+    assert wrong.detail.endswith("is installed")
+    assert strange.level == "warn"
+
+
+def test_a_package_that_is_missing_does_not_stop_the_examination(examine, monkeypatch):
+    monkeypatch.setattr(examination, "PACKAGES", ("zapomni", "nobody-has-this"))
+    assert about(examine()[0], "packages")["detail"] == "zapomni 0.1.0, nobody-has-this (not installed)"
+
+
+def test_two_plugins_of_one_name_are_found(examine, installed):
+    installed("another_hello", plugin="hello")
+    findings, code = examine()
+    assert code == 1
+    (failed,) = [found for found in findings if found["level"] == "fail"]
+    assert "belongs to a plugin of another_hello" in failed["detail"]
+
+
+def test_a_required_plugin_that_is_not_installed_is_found(examine, settings_file):
+    settings_file('[plugins]\nrequire = ["missing"]')
+    findings, code = examine()
+    assert code == 1
+    assert "plugin 'missing' is required" in about(findings, "start")["detail"]
+
+
+def test_settings_that_nobody_reads_are_warnings_with_the_nearest_name(examine, settings_file):
+    file = settings_file(
+        """
+        [plugins]
+        disable = ["audit", "auditt"]
+        [plugins.audit]
+        file = "/tmp/x"
+        [plugins.helo]
+        greeting = "x"
+        [tools.helo]
+        enabled = false
+        [tools.hello]
+        enabled = false
+        [rename]
+        "hello.hallo" = "hi"
+        """
+    )
+    findings, code = examine()
+    assert code == 0
+    assert about(findings, "settings plugins.audit")["detail"] == f"plugin 'audit' is disabled (set in {file})"
+    assert "did you mean 'hello'?" in about(findings, "settings plugins.helo")["fix"]
+    assert "did you mean 'audit'?" in about(findings, "settings plugins.disable")["fix"]
+    assert "did you mean 'hello'?" in about(findings, "settings tools.helo")["fix"]
+    assert "did you mean 'hello.hello'?" in about(findings, "settings rename.hello.hallo")["fix"]
+    assert not [found for found in findings if found["what"] == "settings tools.hello"]
+    assert about(findings, "tools")["level"] == "warn"
+
+
+def test_settings_that_are_read_are_no_warnings(examine, settings_file):
+    settings_file('[rename]\n"hello.hello" = "greet"\n[tools.greet]\ntimeout_seconds = 3\n[plugins.hello]')
+    assert {found["level"] for found in examine()[0]} == {"ok"}
+
+
+def test_an_owner_that_does_not_come_is_a_warning(examine, settings_file):
+    settings_file('[tools.hello]\nowner = "nobody"')
+    found = about(examine()[0], "plugin hello", "warn")
+    assert found["detail"].startswith("offers 'hello' because plugin 'nobody'")
+
+
+def test_safe_mode_does_not_complain_of_settings_for_the_plugins_it_leaves_out(examine, settings_file):
+    settings_file('[plugins.hello]\ngreeting = "x"\n[tools.hello]\ntimeout_seconds = 3')
+    findings, _ = examine("--no-plugins")
+    assert [found["what"] for found in findings if found["level"] != "ok"] == ["tools"]
+
+
+def test_advice_on_a_tool_is_a_warning(examine):
+    findings, code = examine("--plugin", broken("raising_tool"))
+    assert code == 0
+    assert "readOnlyHint" in about(findings, "tool raising_tool")["detail"]
+
+
+@pytest.mark.parametrize(
+    ("count", "level", "caps"), [(1, "ok", ""), (41, "warn", "40"), (129, "warn", "40, 50, 80, 128")]
+)
+def test_the_number_of_tools_is_held_against_what_clients_take(count, level, caps):
+    registry = ToolRegistry()
+    for number in range(count):
+
+        @tool(name=f"tool_{number}")
+        async def one() -> str:
+            """One of many tools."""
+            return ""
+
+        registry.register(one)
+    found = size(registry)
+    assert found.level == level
+    assert found.detail.endswith(caps)
+
+
+@pytest.mark.parametrize(
+    ("check", "level", "detail"),
+    [
+        ("async def check(self): return 'three open files'", "ok", "three open files"),
+        ("async def check(self): return None", "ok", "well"),
+        ("def check(self): return True", "ok", "well"),
+        ("async def check(self): return False", "fail", "it says that it is not well"),
+        ("async def check(self): raise SystemExit(3)", "fail", "SystemExit: 3"),
+        ("async def check(self): raise TimeoutError('asleep')", "fail", "TimeoutError: asleep"),
+        ("async def check(self): raise OSError('disk full')", "fail", "OSError: disk full"),
+        (
+            "async def check(self):\n        import asyncio\n        await asyncio.Event().wait()",
+            "fail",
+            "no answer in 0.1 s",
+        ),
+    ],
+)
+def test_a_tool_that_can_tell_is_asked_how_it_is(examine, plugin_file, monkeypatch, check, level, detail):
+    monkeypatch.setattr(examination, "CHECK_SECONDS", 0.1)
+    findings, code = examine("--plugin", plugin_file("checked", CHECKED.replace("CHECK", check)))
+    found = about(findings, "check of tool checked")
+    assert (found["level"], found["detail"]) == (level, detail)
+    assert code == (level == "fail")

@@ -1,0 +1,55 @@
+"""What is printed, to a terminal and to a pipe."""
+
+import json
+import os
+import pty
+
+from zapomni_mcp.cli.output import Output
+
+from .conftest import finish
+
+
+def read_all(terminal):
+    text = b""
+    try:
+        while chunk := os.read(terminal, 65536):
+            text += chunk
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    return text.decode()
+
+
+def on_a_terminal(start, *args, **environment):
+    master, terminal = pty.openpty()
+    process = start(*args, stdout=terminal, env={**os.environ, "TERM": "xterm", **environment})
+    os.close(terminal)
+    text = read_all(master)
+    os.close(master)
+    finish(process)
+    return text
+
+
+def test_a_terminal_gets_colour(start):
+    assert "\x1b[32mloaded" in on_a_terminal(start, "plugins")
+
+
+def test_no_color_is_honoured(start):
+    assert "\x1b[3" not in on_a_terminal(start, "plugins", NO_COLOR="1")
+
+
+def test_a_pipe_gets_plain_text(start):
+    for command in ("plugins", "tools", "doctor", "config"):
+        _, output, _ = finish(start(command))
+        assert output.isascii() or "…" in output
+        assert "\x1b" not in output
+
+
+def test_control_characters_do_not_reach_the_terminal_as_such(capsys):
+    out = Output()
+    out.text("a\x1b[2Jb\x9bc")
+    out.marked("ok", "d\x1b[2Je\nf")
+    out.json({"g": "h\x7fi"})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["a[2Jbc", "ok    d[2Je f"]
+    assert json.loads("".join(lines[2:])) == {"g": "h\x7fi"}
+    assert "\x7f" not in "".join(lines)

@@ -1,0 +1,168 @@
+"""The command itself: what it needs, how it fails, how it ends."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import finish
+
+COMMANDS = [
+    ["--version"],
+    ["--help"],
+    ["plugins"],
+    ["plugins", "--no-load"],
+    ["plugins", "show", "hello"],
+    ["plugins", "check"],
+    ["plugins", "enable", "hello"],
+    ["plugins", "disable", "hello"],
+    ["tools"],
+    ["call", "hello"],
+    ["doctor"],
+    ["config"],
+    ["completion", "zsh"],
+]
+MODULES = """
+import sys, zapomni_mcp.cli
+try:
+    zapomni_mcp.cli.main()
+finally:
+    print("modules:", *sys.modules, file=sys.stderr)
+"""
+
+
+def modules_of(process):
+    code, _, errors = finish(process)
+    assert code == 0, errors
+    return set(errors.rpartition("modules:")[2].split())
+
+
+def test_the_version_is_that_of_the_distribution(run):
+    assert run("--version").output == "zapomni 0.1.0\n"
+
+
+def test_the_help_names_every_command(run):
+    result = run("--help")
+    assert result.exit_code == 0
+    names = [line.split()[0] for line in result.output.partition("Commands:\n")[2].splitlines()]
+    assert names == ["serve", "plugins", "tools", "call", "doctor", "config", "completion"]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_command_but_serve_imports_the_sdk(start, command):
+    assert "mcp" not in modules_of(start(*command, start=MODULES))
+
+
+@pytest.mark.parametrize("command", [["--version"], ["--help"], ["plugins", "--help"]], ids=" ".join)
+def test_help_and_version_import_nothing_heavy(start, command):
+    assert not {"pydantic", "rich", "pluggy", "jsonschema"} & modules_of(start(*command, start=MODULES))
+
+
+@pytest.mark.parametrize("command", ["plugins", "tools", "config", "doctor"])
+def test_rich_is_imported_only_for_tables(start, command):
+    assert "rich" not in modules_of(start(command, "--json", start=MODULES))
+
+
+def test_without_a_command_and_a_terminal_it_serves(start):
+    code, output, errors = finish(start(), '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+    assert (code, output.strip()) == (0, '{"jsonrpc":"2.0","id":1,"result":{}}'), errors
+
+
+def test_without_a_command_on_a_terminal_it_shows_its_help(start):
+    master, terminal = pty.openpty()
+    code, output, _ = finish(start(stdin=terminal), None)
+    os.close(master)
+    os.close(terminal)
+    assert code == 0
+    assert output.startswith("Usage: zapomni")
+
+
+def test_a_setting_that_is_wrong_is_told_in_a_line_each_and_no_traceback(run, settings_file):
+    settings_file("workspce = 'x'\nlog_level = 'LOUD'")
+    result = run("tools")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("Error: ") for line in lines)
+    assert "did you mean 'workspace'?" in result.stderr
+
+
+def test_options_stand_before_the_command_or_after_it(run, plugin_file, tmp_path):
+    first = plugin_file("first", "@hookimpl\ndef zapomni_tools(): return []")
+    second = plugin_file("second", "@hookimpl\ndef zapomni_tools(): return []")
+    listed = run("--plugin", first, "plugins", "--plugin", second).output
+    assert "first" in listed
+    assert "second" in listed
+    missing = str(tmp_path / "none.toml")
+    assert run("--config", missing, "tools").stderr == run("tools", "--config", missing).stderr != ""
+
+
+def test_an_env_file_adds_variables(run, tmp_path):
+    (tmp_path / "env").write_text("ZAPOMNI_PLUGINS__HELLO__GREETING=Ahoj\n")
+    assert run("--env-file", str(tmp_path / "env"), "call", "hello").output == "Ahoj, world!\n"
+
+
+def test_safe_mode_takes_only_the_files_that_were_named(run, plugin_file):
+    file = plugin_file("alone", "@hookimpl\ndef zapomni_tools(): return []")
+    rows = run("--no-plugins", "plugins", "--plugin", file).output.splitlines()[1:]
+    assert [row.split()[0] for row in rows] == ["alone"]
+
+
+def test_safe_mode_says_why_a_required_plugin_is_not_there(run, settings_file):
+    settings_file('[plugins]\nrequire = ["hello"]')
+    result = run("--no-plugins", "tools")
+    assert result.exit_code == 2
+    assert "--no-plugins is given" in result.stderr
+
+
+def test_strict_takes_a_plugin_that_fails_for_an_error(run, installed):
+    installed("strictly_broken", "import nothing_of_that_name")
+    assert run("tools").exit_code == 0
+    result = run("--strict", "tools")
+    assert result.exit_code == 2
+    assert "plugin 'strictly_broken' failed at import" in result.stderr
+
+
+def test_a_plugin_file_that_is_not_there_is_a_usage_error(run):
+    assert run("--plugin", "none.py", "tools").exit_code == 2
+
+
+def test_ctrl_c_ends_a_command_quietly_with_130(start, plugin_file):
+    source = """
+    import asyncio
+
+    @tool
+    async def wait() -> str:
+        "Wait for something that never comes."
+        await current_call().progress(1)
+        await asyncio.Event().wait()
+
+    @hookimpl
+    def zapomni_tools():
+        return [wait]
+    """
+    process = start("call", "wait", "--plugin", plugin_file("waiting", source))
+    assert process.stderr.readline() == "1\n"
+    process.send_signal(signal.SIGINT)
+    assert finish(process, None) == (130, "", "")
+
+
+@pytest.mark.parametrize("command", ["tools", "plugins --json", "config", "doctor"])
+def test_a_closed_pipe_is_no_traceback(start, command):
+    read, write = os.pipe()
+    os.close(read)
+    code, _, errors = finish(start(*command.split(), stdout=write))
+    os.close(write)
+    assert (code, errors) == (141, "")
+
+
+@pytest.mark.parametrize("command", ["tools", "serve"])
+def test_a_closed_standard_output_is_told_in_a_line(command, tmp_path):
+    line = [sys.executable, "-c", "from zapomni_mcp.cli import main; main()", command]
+    result = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *line], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr == "Error: standard output is closed; start the command with standard output connected\n"

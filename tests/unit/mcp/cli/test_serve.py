@@ -1,0 +1,178 @@
+"""Serving, in a process of its own, as a client starts it."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import broken, finish
+
+HANDSHAKE = [
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+]
+
+
+def session(*calls):
+    """What a client writes to call tools without arguments."""
+    requests = [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+        for number, name in enumerate(calls, start=2)
+    ]
+    return "".join(json.dumps(message) + "\n" for message in [*HANDSHAKE, *requests])
+
+
+def texts(output):
+    messages = map(json.loads, output.splitlines())
+    return {message["id"]: message["result"]["content"][0]["text"] for message in messages if message.get("id", 0) > 1}
+
+
+def wait_until_started(process):
+    for line in process.stderr:
+        if '"event": "started"' in line:
+            return json.loads(line)
+    raise AssertionError("it did not start")
+
+
+def test_a_client_is_served_until_its_input_ends(start):
+    code, output, _ = finish(start("serve"), session("hello"))
+    assert code == 0
+    assert texts(output) == {2: "Hello, world!"}
+
+
+@pytest.mark.parametrize("transport", ["auto", "lean", "sdk"])
+def test_every_transport_can_be_chosen(start, transport):
+    _, output, _ = finish(start("serve", "--transport", transport), session("hello"))
+    assert texts(output) == {2: "Hello, world!"}
+
+
+def test_python_m_zapomni_mcp_server_serves(tmp_path):
+    line = [sys.executable, "-m", "zapomni_mcp.server"]
+    result = subprocess.run(line, input=session("hello"), capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert texts(result.stdout) == {2: "Hello, world!"}
+
+
+def test_nothing_that_a_plugin_prints_reaches_the_client(start):
+    code, output, errors = finish(start("serve", "--plugin", broken("prints_at_import")), session("noisy"))
+    assert code == 0
+    assert texts(output) == {2: "quiet"}
+    assert "written to the descriptor at import" in errors
+    assert "written to the descriptor in a call" in errors
+
+
+def test_one_line_at_the_start_names_the_plugins(start):
+    _, _, errors = finish(start("serve"))
+    (line,) = map(json.loads, errors.splitlines())
+    assert (line["event"], line["version"]) == ("started", "0.1.0")
+    assert {"hello 0.1.0", "audit 0.1.0"} <= set(line["plugins"])
+    assert "failed" not in line
+
+
+def test_the_line_at_the_start_counts_what_failed(start, installed):
+    installed("fails_at_start", "import nothing_of_that_name")
+    _, _, errors = finish(start("serve"))
+    line = json.loads(errors.splitlines()[-1])
+    assert (line["failed"], line["fix"]) == (1, "run: zapomni doctor")
+
+
+def test_the_configuration_is_logged_at_info_without_secrets(start, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_LOG_LEVEL", "INFO")
+    monkeypatch.setenv("ZAPOMNI_LLM__API_KEY", "sesame")
+    monkeypatch.setenv("ZAPOMNI_PLUGINS__HELLO__GREETING", "only-the-plugin-knows")
+    _, _, errors = finish(start("serve"))
+    assert "sesame" not in errors
+    assert "only-the-plugin-knows" not in errors
+    (line,) = [line for line in map(json.loads, errors.splitlines()) if line["event"] == "configuration"]
+    assert line["settings"]["log_level"] == "INFO"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_ends_it_with_0(start, number):
+    process = start("serve")
+    wait_until_started(process)
+    process.stdin.write(session())
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(number)
+    assert process.wait(30) == 0
+
+
+def test_settings_that_are_wrong_end_it_with_2_and_no_traceback(start, settings_file):
+    settings_file("store = 'nonsense'")
+    code, output, errors = finish(start("serve"))
+    assert (code, output) == (2, "")
+    assert errors.startswith("Error: store")
+    assert "Traceback" not in errors
+
+
+def test_a_required_plugin_that_cannot_start_ends_it_with_1_and_says_why(start, plugin_file, settings_file):
+    settings_file('[plugins]\nrequire = ["no_database"]')
+    file = plugin_file(
+        "no_database",
+        """
+        from contextlib import asynccontextmanager
+
+        @asynccontextmanager
+        async def lifespan():
+            raise ConnectionError("nobody listens")
+            yield
+
+        @hookimpl
+        def zapomni_lifespan():
+            return lifespan()
+        """,
+    )
+    process = start("serve", "--plugin", file)
+    assert process.wait(30) == 1
+    errors = process.stderr.read()
+    assert "Error: plugin 'no_database' failed at lifespan" in errors
+    assert "Error: ended" in errors
+
+
+def test_it_ends_although_a_plugin_left_threads_running(start, plugin_file):
+    file = plugin_file(
+        "leaves_threads",
+        """
+        import asyncio, threading, time
+
+        @tool
+        async def leave_threads() -> str:
+            "Start threads and forget them."
+            threading.Thread(target=time.sleep, args=[600]).start()
+            asyncio.get_running_loop().run_in_executor(None, time.sleep, 600)
+            return "left"
+
+        @hookimpl
+        def zapomni_tools():
+            return [leave_threads]
+        """,
+    )
+    code, output, _ = finish(start("serve", "--plugin", file), session("leave_threads"))
+    assert code == 0
+    assert texts(output) == {2: "left"}
+
+
+def test_on_a_terminal_it_says_what_it_waits_for(start):
+    master, terminal = pty.openpty()
+    process = start("serve", stdin=terminal)
+    os.close(terminal)
+    wait_until_started(process)
+    assert "waits for an MCP client" in process.stderr.readline()
+    os.write(master, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+    assert json.loads(process.stdout.readline())["id"] == 1
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
+    os.close(master)

@@ -1,0 +1,62 @@
+"""`zapomni plugins check`: whether plugins load, and what their tools could do better."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zapomni_mcp.cli.completion import plugin_names
+from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
+from zapomni_mcp.cli.doctor import show_findings
+from zapomni_mcp.cli.names import named
+from zapomni_mcp.cli.options import Options, shared_options
+from zapomni_mcp.cli.output import Output
+from zapomni_mcp.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from zapomni_core.host.discovery import Found
+    from zapomni_core.settings import Settings
+
+
+@click.command()
+@shared_options()
+@click.argument("target", required=False, metavar="[NAME or FILE.py]", shell_complete=plugin_names)
+@click.pass_obj
+def check(options: Options, target: str | None) -> None:
+    """Check one plugin, or all: whether it loads, and what its tools could do better.
+
+    Exits with 1 when a plugin failed; advice is no failure.
+    """
+    from zapomni_mcp.cli.findings import advice, plugins
+
+    out = Output()
+    config = read_config(options)
+    log_if_asked(config)
+    found = find_plugins(options) if target is None else _chosen(target, options, config.settings)
+    app, _ = compose_anyway(options, config.settings, found)
+    findings = [*plugins(app.report), *advice(app.registry)]
+    show_findings(out, findings)
+    sys.exit(int(any(finding.level == "fail" for finding in findings)))
+
+
+def _chosen(target: str, options: Options, settings: "Settings") -> "list[Found]":
+    from zapomni_core.host.discovery import from_file, refusal
+
+    if target.endswith(".py") or os.sep in target:
+        return [from_file(_existing(Path(target)))]
+    found = named(target, find_plugins(options))
+    if reason := refusal(found[0], settings.plugins):
+        raise click.ClickException(
+            f"Plugin '{target}' is {reason}, and so it is not imported; first: zapomni plugins enable {target}"
+        )
+    return found
+
+
+def _existing(file: Path) -> Path:
+    if file.is_dir():
+        raise Refusal(f"{file} is a directory; name its .py file, or install it and name the plugin")
+    if not file.is_file():
+        raise Refusal(f"There is no file {file}")
+    return file

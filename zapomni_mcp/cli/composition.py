@@ -1,0 +1,64 @@
+"""The settings and the app as the options ask for them. What is heavy is imported when it is called for."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from zapomni_core.errors import ConfigurationError
+from zapomni_mcp.cli.options import Options
+
+if TYPE_CHECKING:
+    from zapomni_core.app import App
+    from zapomni_core.host.discovery import Found
+    from zapomni_core.settings import Settings
+    from zapomni_mcp.config import Config
+
+
+def read_config(options: Options) -> "Config":
+    """The settings in effect."""
+    from zapomni_mcp.config import load
+
+    return load(options.config, env_file=options.env_file)
+
+
+def find_plugins(options: Options) -> "list[Found]":
+    """The installed plugins, by their metadata alone, and the files that were named."""
+    from zapomni_core.host.discovery import discover, from_file
+
+    return [*([] if options.no_plugins else discover()), *map(from_file, options.plugin)]
+
+
+def compose(options: Options, settings: "Settings") -> "App":
+    """The app; a ConfigurationError where something that was chosen failed."""
+    app, refusal = compose_anyway(options, settings, find_plugins(options))
+    if refusal and options.no_plugins:
+        refusal += "\n--no-plugins is given, so that no installed plugin is taken"
+    if refusal:
+        raise ConfigurationError(refusal)
+    return app
+
+
+def compose_anyway(options: Options, settings: "Settings", found: "Sequence[Found]") -> "tuple[App, str | None]":
+    """The app with whatever could be loaded, and why the server would not start with it."""
+    from zapomni_core.app import App
+
+    app = App(settings)
+    try:
+        app.load(found, strict=options.strict)
+    except ConfigurationError as error:
+        return app, str(error)
+    return app, None
+
+
+def log_if_asked(config: "Config") -> None:
+    """Log only where the user set a level: these commands tell by themselves what became of the plugins."""
+    from zapomni_mcp.logging import configure
+
+    configure("CRITICAL" if config.origins["log_level"] == "default" else config.settings.log_level)
+
+
+def tell_of_failures(app: "App") -> None:
+    """Say on standard error that what is shown is not all there could be."""
+    if failed := app.report.in_state("failed"):
+        click.echo(f"{len(failed)} failed ({', '.join(one.name for one in failed)}), run: zapomni doctor", err=True)

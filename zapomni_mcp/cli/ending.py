@@ -1,0 +1,13 @@
+"""Ends the process although a plugin left threads running."""
+
+import os
+import threading
+
+SECONDS = 3.0
+
+
+def end_soon(code: int) -> None:
+    """End the process in a few seconds, should it not have ended by itself until then."""
+    timer = threading.Timer(SECONDS, os._exit, [code])
+    timer.daemon = True
+    timer.start()

@@ -1,0 +1,57 @@
+"""The options that every command takes, before its name or after it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Options:
+    """What was given; the object that click hands to the commands."""
+
+    config: Path | None = None
+    env_file: Path | None = None
+    plugin: tuple[Path, ...] = ()
+    strict: bool = False
+    no_plugins: bool = False
+
+
+def shared_options(*, hidden: bool = True) -> Callable[[Command], Command]:
+    """Give a command the options; where they are hidden, its help leaves them to that of `zapomni`."""
+    file = click.Path(path_type=Path)
+    plugin = click.Path(path_type=Path, exists=True, dir_okay=False)
+    options = [
+        _option("--config", type=file, metavar="FILE", help="Read this settings file."),
+        _option("--env-file", type=file, metavar="FILE", help="Add the variables in this file to the environment."),
+        _option("--plugin", type=plugin, metavar="FILE.py", multiple=True, help="Take this file as a plugin, too."),
+        _option("--strict", is_flag=True, help="Take any plugin that fails for an error."),
+        _option("--no-plugins", is_flag=True, help="Safe mode: take no installed plugin, only --plugin."),
+    ]
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(hidden=hidden)(command)
+        return command
+
+    return decorate
+
+
+def _option(name: str, **attributes: Any) -> Callable[..., Callable[[Command], Command]]:
+    def make(*, hidden: bool) -> Callable[[Command], Command]:
+        return click.option(name, expose_value=False, callback=_note, hidden=hidden, **attributes)
+
+    return make
+
+
+def _note(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    """Keep what was given; an option after the command adds to the ones before it."""
+    options = ctx.ensure_object(Options)
+    if option.name == "plugin":
+        options.plugin += value
+    elif value:
+        setattr(options, str(option.name), value)

@@ -1,0 +1,103 @@
+"""What a command prints: its own output, kept apart from whatever plugins print."""
+
+import json
+import os
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from zapomni_mcp.descriptors import claim_output
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+CLOSED_PIPE = 141
+INDENT = " " * 6
+STYLES = {
+    "ok": "green",
+    "loaded": "green",
+    "warn": "yellow",
+    "fail": "bold red",
+    "failed": "bold red",
+    "disabled": "dim",
+}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Output:
+    """A command's own output. Make it before any plugin is imported: what they print goes to standard error."""
+
+    def __init__(self) -> None:
+        try:
+            self._file = claim_output()
+        except OSError as error:
+            raise click.ClickException(str(error)) from None
+
+    def json(self, document: Any) -> None:
+        """Print a JSON document."""
+        text = json.dumps(document, ensure_ascii=False, indent=2)
+        self._write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+    def text(self, text: str) -> None:
+        """Print text that others wrote, without the control characters that a terminal would obey."""
+        self._write(_CONTROL.sub("", text) + "\n")
+
+    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+        """Print a table, a line for each row; where the terminal is narrow, the last column gives way first."""
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in headings:
+            side: Literal["left", "right"] = "right" if heading in right else "left"
+            table.add_column(heading, justify=side, no_wrap=heading != headings[-1], overflow="ellipsis")
+        for row in rows:
+            table.add_row(*map(_cell, row))
+        self._render(table)
+
+    def marked(self, mark: str, text: str) -> None:
+        """Print a paragraph behind a mark such as `ok` or `fail`."""
+        from rich.text import Text
+
+        width = self._console.width - len(INDENT)
+        lines = textwrap.wrap(one_line(text), width, break_long_words=False, break_on_hyphens=False)
+        body = f"\n{INDENT}".join(lines)
+        self._render(Text.assemble((mark.ljust(len(INDENT)), STYLES.get(mark, "")), body), soft_wrap=True)
+
+    def step(self, text: str) -> None:
+        """Print a next step beneath a paragraph, unbroken, so that a command in it can be copied."""
+        self.text(f"{INDENT}fix: {one_line(text)}")
+
+    @cached_property
+    def _console(self) -> "Console":
+        from rich.console import Console
+
+        return Console(file=self._file, markup=False, highlight=False, emoji=False)
+
+    def _render(self, renderable: "RenderableType", *, soft_wrap: bool = False) -> None:
+        with self._console.capture() as capture:
+            self._console.print(renderable, soft_wrap=soft_wrap)
+        self._write("\n".join(line.rstrip() for line in capture.get().split("\n")))
+
+    def _write(self, text: str) -> None:
+        try:
+            self._file.write(text)
+            self._file.flush()
+        except BrokenPipeError:
+            # What is left in the buffer is written at exit, and would raise there.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
+            raise SystemExit(CLOSED_PIPE) from None
+
+
+def one_line(text: str) -> str:
+    """The text in one line, without control characters."""
+    return _CONTROL.sub("", " ".join(text.split()))
+
+
+def _cell(text: str) -> "RenderableType":
+    from rich.text import Text
+
+    return Text(one_line(text), style=STYLES.get(text, ""), no_wrap=True, overflow="ellipsis")

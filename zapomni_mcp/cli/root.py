@@ -1,0 +1,67 @@
+"""The command `zapomni` itself."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from zapomni_core.errors import ConfigurationError
+from zapomni_mcp.cli.call import call
+from zapomni_mcp.cli.completion import completion
+from zapomni_mcp.cli.config import config
+from zapomni_mcp.cli.doctor import doctor
+from zapomni_mcp.cli.ending import end_soon
+from zapomni_mcp.cli.options import shared_options
+from zapomni_mcp.cli.plugins import plugins
+from zapomni_mcp.cli.refusal import Refusal
+from zapomni_mcp.cli.serve import serve
+from zapomni_mcp.cli.tools import tools
+
+INTERRUPTED = 130
+
+
+class Root(click.Group):
+    """A group whose commands end with a message where a setting is wrong, and quietly on Ctrl-C."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        """The commands in the order in which they were added."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except ConfigurationError as error:
+            raise Refusal(str(error)) from None
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(cls=Root, invoke_without_command=True)
+@shared_options(hidden=False)
+@click.version_option(package_name="zapomni", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Long-term memory for AI agents. Every tool is a plugin.
+
+    Without a command, zapomni serves when its standard input is no terminal.
+    """
+    if ctx.invoked_subcommand is None:
+        if sys.stdin is not None and sys.stdin.isatty():
+            click.echo(ctx.get_help())
+        else:
+            ctx.invoke(serve)
+
+
+for command in (serve, plugins, tools, call, doctor, config, completion):
+    cli.add_command(command)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit, whatever threads a plugin left running; the console script."""
+    try:
+        cli.main(args, prog_name="zapomni")
+    except SystemExit as ending:
+        end_soon(ending.code if isinstance(ending.code, int) else int(ending.code is not None))
+        raise

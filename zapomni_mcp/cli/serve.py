@@ -1,0 +1,111 @@
+"""`zapomni serve`: what a client's configuration starts."""
+
+import asyncio
+import gc
+import logging
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zapomni_mcp.cli.composition import compose, read_config
+from zapomni_mcp.cli.ending import end_soon
+from zapomni_mcp.cli.options import Options, shared_options
+from zapomni_mcp.descriptors import Wire, claim
+
+if TYPE_CHECKING:
+    from zapomni_core.app import App
+    from zapomni_mcp.config import Config
+    from zapomni_mcp.server import MCPServer
+
+log = logging.getLogger("zapomni.serve")
+
+TRANSPORTS = {"auto": None, "lean": True, "sdk": False}
+
+
+@click.command()
+@shared_options(hidden=False)
+@click.option("--transport", type=click.Choice(list(TRANSPORTS)), default="auto", hidden=True)
+@click.pass_obj
+def serve(options: Options, transport: str) -> None:
+    """Serve an MCP client over standard input and output.
+
+    Ends when the input does, or at Ctrl-C.
+    """
+    by_hand = sys.stdin is not None and sys.stdin.isatty()
+    wire = _claim_wire()
+    config = read_config(options)
+    _configure_logging(config)
+    app = compose(options, config.settings)
+    server = _import_server()(app.engine, config.settings, app=app)
+    _announce(app)
+    if by_hand:
+        click.echo("zapomni waits for an MCP client on standard input; Ctrl-D or Ctrl-C ends it.", err=True)
+    sys.exit(asyncio.run(_serve(server, wire, TRANSPORTS[transport])))
+
+
+def _claim_wire() -> Wire:
+    try:
+        return claim()
+    except OSError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _configure_logging(config: "Config") -> None:
+    from zapomni_mcp.config import dump
+    from zapomni_mcp.logging import configure
+
+    configure(config.settings.log_level)
+    if log.isEnabledFor(logging.INFO):
+        settings = {key: _loggable(key, value) for key, value, _ in dump(config)}
+        log.info("configuration", extra={"file": config.file and str(config.file), "settings": settings})
+
+
+def _loggable(key: str, value: str) -> str:
+    """The value, unless it is one of a plugin's own: only the plugin knows which of them are secrets."""
+    from zapomni_mcp.config.showing import MASK
+
+    return MASK if key.startswith("plugins.") and key.count(".") > 1 else value
+
+
+def _import_server() -> "type[MCPServer]":
+    # The import makes many objects that stay; a collector that looks at them again and again takes 7 % of the start.
+    gc.disable()
+    try:
+        from zapomni_mcp.server import MCPServer
+    finally:
+        gc.freeze()
+        gc.enable()
+    return MCPServer
+
+
+def _announce(app: "App") -> None:
+    from zapomni_mcp.logging import announce
+
+    fields: dict[str, Any] = {"version": version("zapomni")}
+    fields["plugins"] = [f"{one.name} {one.version}".strip() for one in app.report.in_state("loaded")]
+    if failed := app.report.in_state("failed"):
+        fields |= {"failed": len(failed), "fix": "run: zapomni doctor"}
+    announce(fields)
+
+
+async def _serve(server: "MCPServer", wire: Wire, lean: bool | None) -> int:
+    """The exit code, once the client is gone."""
+    code = 1
+    try:
+        await server.run(wire, lean=lean)
+        code = _exit_code(server.app)
+    finally:
+        # Here already, because asyncio.run waits for the threads of its executor.
+        end_soon(code)
+    return code
+
+
+def _exit_code(app: "App") -> int:
+    if not app.failed_requirement.is_set():
+        return 0
+    for one in app.report.in_state("failed"):
+        click.echo(f"Error: plugin '{one.name}' failed at {one.stage}: {one.cause} (fix: {one.fix})", err=True)
+    click.echo("Error: ended, because a plugin that plugins.require names could not start", err=True)
+    return 1
