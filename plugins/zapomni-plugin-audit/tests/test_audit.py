@@ -1,0 +1,118 @@
+import asyncio
+import json
+
+import pytest
+import zapomni_plugin_audit
+
+from zapomni_core.errors import ConfigurationError, UnknownToolError
+from zapomni_core.plugin import ToolError, hookimpl, tool
+from zapomni_core.testing import PluginContract, running
+
+SECRET = "the launch code is 0000"
+
+
+class Guest:
+    """A second plugin, whose calls are audited."""
+
+    def __init__(self):
+        self.started = asyncio.Event()
+
+    @hookimpl
+    def zapomni_tools(self):
+        @tool
+        async def keep(text: str) -> str:
+            """Keep a text that nobody else should read."""
+            return f"kept {text}"
+
+        @tool
+        async def refuse(text: str) -> str:
+            """Refuse a text that nobody else should read."""
+            raise ToolError(f"no: {text}")
+
+        @tool
+        async def wait() -> str:
+            """Wait until somebody cancels the call."""
+            self.started.set()
+            await asyncio.Event().wait()
+            return ""
+
+        return [keep, refuse, wait]
+
+
+class TestContract(PluginContract):
+    plugin = zapomni_plugin_audit
+    name = "audit"
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "new" / "audit.jsonl"
+
+
+@pytest.fixture
+def audited(journal):
+    def open_app(guest):
+        return running(zapomni_plugin_audit, guest, settings={"plugins": {"audit": {"file": str(journal)}}})
+
+    return open_app
+
+
+def lines(journal):
+    return [json.loads(line) for line in journal.read_text().splitlines()]
+
+
+async def test_every_call_leaves_one_line_with_tool_duration_and_outcome(audited, journal):
+    async with audited(Guest()) as app:
+        await app.call("keep", {"text": SECRET})
+        await app.call("refuse", {"text": SECRET})
+        await app.call("keep", {"txt": SECRET})
+    assert [(line["tool"], line["outcome"]) for line in lines(journal)] == [
+        ("keep", "ok"),
+        ("refuse", "error"),
+        ("keep", "error"),
+    ]
+    assert all(
+        line["ms"] > 0 and line["time"].endswith("+00:00") and line["plugin"] == "guest" for line in lines(journal)
+    )
+
+
+async def test_no_argument_result_or_error_text_is_written(audited, journal):
+    async with audited(Guest()) as app:
+        await app.call("keep", {"text": SECRET})
+        await app.call("refuse", {"text": SECRET})
+        with pytest.raises(UnknownToolError):
+            await app.call(SECRET)
+    assert "0000" not in journal.read_text()
+    assert lines(journal)[-1] | {"time": 0, "ms": 0} == {
+        "time": 0,
+        "tool": "(unknown)",
+        "plugin": "",
+        "ms": 0,
+        "outcome": "UnknownToolError",
+    }
+
+
+async def test_a_cancelled_call_is_noted_as_cancelled(audited, journal):
+    guest = Guest()
+    async with audited(guest) as app:
+        call = asyncio.create_task(app.call("wait"))
+        await guest.started.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    assert [line["outcome"] for line in lines(journal)] == ["cancelled"]
+
+
+async def test_lines_are_appended_and_readable_by_their_owner_only(audited, journal):
+    for _ in range(2):
+        async with audited(Guest()) as app:
+            await app.call("keep", {"text": "x"})
+    assert len(lines(journal)) == 2
+    assert journal.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_relative_file_is_refused_with_the_key_and_the_rule():
+    settings = {"plugins": {"audit": {"file": "audit.jsonl"}}}
+    with pytest.raises(ConfigurationError, match=r"plugins\.audit\.file.*must be an absolute path"):
+        async with running(zapomni_plugin_audit, settings=settings):
+            raise AssertionError("it started")

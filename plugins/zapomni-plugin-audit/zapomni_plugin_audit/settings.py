@@ -1,0 +1,29 @@
+"""What the user can set, and the journal that the plugin's hooks share: each of them gets this same instance."""
+
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from zapomni_plugin_audit.journal import Journal
+
+
+class AuditSettings(BaseModel):
+    """`[plugins.audit]` in zapomni.toml, or ZAPOMNI_PLUGINS__AUDIT__FILE in the environment."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    file: Path | None = Field(None, description="Where the lines go: an absolute path. Without it nothing is written.")
+
+    @field_validator("file")
+    @classmethod
+    def is_absolute(cls, file: Path | None) -> Path | None:
+        """A relative path would depend on where a client happened to start the server."""
+        if file is not None and not file.is_absolute():
+            raise ValueError("must be an absolute path")
+        return file
+
+    @cached_property
+    def journal(self) -> Journal | None:
+        """The open file, once the lifespan has opened it."""
+        return Journal(self.file) if self.file else None
