@@ -1,0 +1,18 @@
+"""Takes longer to import than anybody waits."""
+
+import time
+
+from zapomni_core.plugin import hookimpl, tool
+
+time.sleep(20)
+
+
+@tool
+async def too_late() -> str:
+    """Answer a call, if only it had been imported in time."""
+    return "here I am"
+
+
+@hookimpl
+def zapomni_tools():
+    return [too_late]

@@ -1,0 +1,44 @@
+"""Servers as clients start them: real processes, each ended by its own id even when its test fails."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.venvs import ROOT, build_venv
+from tests.e2e.wire import Start, starting
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts servers for one test."""
+    with starting(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def start_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts servers that the tests of a module share."""
+    with starting(tmp_path_factory.mktemp("shared")) as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def broken_house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an environment with every broken plugin and two good ones, built once for all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    house, ready = folder / "broken-house", folder / "broken-house.ready"
+    with (folder / "broken-house.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not ready.exists():
+            build_venv(house, [ROOT / "plugins" / "zapomni-plugin-hello", *_broken_plugins()])
+            ready.touch()
+    return house / "bin"
+
+
+def _broken_plugins() -> list[Path]:
+    return sorted(file.parent for file in (ROOT / "tests" / "broken_plugins").glob("*/pyproject.toml"))

@@ -1,0 +1,181 @@
+"""However the server is asked to end, what was begun is finished, and nothing of it is left."""
+
+import os
+import signal
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.wire import ZAPOMNI, eventually, text_of
+
+TRANSPORTS = ["lean", "sdk"]
+ENDINGS = {
+    "end of input": lambda server: server.process.stdin.close(),
+    "SIGINT": lambda server: server.process.send_signal(signal.SIGINT),
+    "SIGTERM": lambda server: server.process.send_signal(signal.SIGTERM),
+}
+SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
+
+LIFESPAN = """
+import os
+from contextlib import asynccontextmanager
+from zapomni_core.plugin import hookimpl
+
+def note(line):
+    with open(os.environ["ZAPOMNI_TEST_DIARY"], "a") as diary:
+        diary.write(line + "\\n")
+
+@asynccontextmanager
+async def open_and_close():
+    note("{name} opened")
+    yield
+    note("{name} closed")
+
+@hookimpl
+def zapomni_lifespan():
+    return open_and_close()
+"""
+SLOW_LIFESPAN = """
+import asyncio
+from contextlib import asynccontextmanager
+from zapomni_core.plugin import hookimpl
+
+@asynccontextmanager
+async def open_slowly():
+    await asyncio.sleep(3600)
+    yield
+
+@hookimpl
+def zapomni_lifespan():
+    return open_slowly()
+"""
+THREAD = """
+import threading
+import time
+
+threading.Thread(target=time.sleep, args=[3600], daemon=False).start()
+"""
+
+
+class Busy:
+    """A server with a call in progress, which ends when it is let go."""
+
+    def __init__(self, server, folder):
+        self.server = server
+        self.folder = folder
+        server.initialize()
+        self.call = server.request_call("slow", {"folder": str(folder)})
+        self.let_the_loop_turn()
+
+    def let_the_loop_turn(self):
+        """Wait until the server's loop has turned a few times, and so has noticed whatever happened before."""
+        enough = self.turns() + 5
+        eventually(lambda: self.turns() >= enough, "turn of the loop", otherwise=self.server.log_text)
+
+    def turns(self):
+        file = self.folder / "turns"
+        return int((file.exists() and file.read_text()) or 0)
+
+    def let_go(self):
+        (self.folder / "go").touch()
+
+    def is_finished(self):
+        return (self.folder / "finished").exists()
+
+
+@pytest.fixture
+def busy(start, tmp_path):
+    def begin(transport="lean", **variables):
+        return Busy(start(ZAPOMNI, "serve", "--transport", transport, "--plugin", SLOW_TOOLS, **variables), tmp_path)
+
+    return begin
+
+
+def is_gone(server):
+    """Whether no process is left in the group that the server was the first of."""
+    try:
+        os.killpg(server.process.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("ending", "transport"), [*product(ENDINGS, ["lean"]), ("end of input", "sdk"), ("SIGTERM", "sdk")]
+)
+def test_a_call_in_progress_is_finished_and_answered_before_the_server_ends(busy, ending, transport):
+    at_work = busy(transport)
+    ENDINGS[ending](at_work.server)
+    at_work.let_the_loop_turn()
+    assert not at_work.is_finished()
+    at_work.let_go()
+    [answer] = at_work.server.rest()
+    assert answer["id"] == at_work.call
+    assert text_of(answer["result"]) == "finished"
+    assert at_work.server.wait() == 0
+    assert is_gone(at_work.server)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_call_of_a_client_that_vanished_is_finished_and_the_server_ends(busy, transport):
+    at_work = busy(transport)
+    at_work.server.process.stdin.close()
+    at_work.server.process.stdout.close()
+    at_work.let_the_loop_turn()
+    at_work.let_go()
+    assert at_work.server.wait() == 0
+    assert at_work.is_finished()
+    assert is_gone(at_work.server)
+
+
+def test_a_second_signal_ends_the_server_at_once(busy):
+    at_work = busy()
+    at_work.server.process.send_signal(signal.SIGINT)
+    at_work.let_the_loop_turn()
+    at_work.server.process.send_signal(signal.SIGINT)
+    assert at_work.server.wait() == 128 + signal.SIGINT
+    assert at_work.server.rest() == []
+    assert not at_work.is_finished()
+
+
+def test_nothing_is_read_after_a_signal(busy):
+    at_work = busy()
+    at_work.server.process.send_signal(signal.SIGTERM)
+    at_work.let_the_loop_turn()
+    at_work.server.request_call("hello")
+    at_work.let_go()
+    assert [answer["id"] for answer in at_work.server.rest()] == [at_work.call]
+    assert at_work.server.wait() == 0
+
+
+def test_a_thread_that_a_plugin_left_behind_does_not_keep_the_server_alive(start, tmp_path):
+    (tmp_path / "lingering.py").write_text(THREAD)
+    server = start(ZAPOMNI, "serve", "--plugin", tmp_path / "lingering.py")
+    server.initialize()
+    assert text_of(server.call("hello")) == "Hello, world!"
+    assert server.close() == 0
+    assert server.messages == []
+
+
+def test_lifespans_are_closed_in_reverse_order(start, tmp_path):
+    diary = tmp_path / "diary"
+    files = [tmp_path / "first.py", tmp_path / "second.py"]
+    for file in files:
+        file.write_text(LIFESPAN.format(name=file.stem))
+    server = start(ZAPOMNI, "serve", "--plugin", files[0], "--plugin", files[1], ZAPOMNI_TEST_DIARY=str(diary))
+    server.initialize()
+    server.call("hello")
+    eventually(lambda: diary.exists() and len(diary.read_text().splitlines()) == 2, "open lifespans")
+    assert server.close() == 0
+    assert diary.read_text().splitlines() == ["first opened", "second opened", "second closed", "first closed"]
+
+
+def test_a_lifespan_that_was_not_open_yet_has_not_failed_when_the_server_ends(start, tmp_path):
+    (tmp_path / "slow_start.py").write_text(SLOW_LIFESPAN)
+    server = start(ZAPOMNI, "serve", "--plugin", tmp_path / "slow_start.py", ZAPOMNI_PLUGINS__REQUIRE="slow_start")
+    server.initialize()
+    assert text_of(server.call("hello")) == "Hello, world!"
+    assert server.close() == 0
+    assert server.messages == []
+    assert server.log("plugin_withdrawn") == []
