@@ -1,0 +1,128 @@
+"""The contract: hooks, the door's names, the testing kit, the tree of errors."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from pathlib import Path
+from types import GenericAlias, ModuleType
+from typing import Any, get_overloads
+
+from pydantic import BaseModel
+
+from zapomni_core import errors as core_errors
+from zapomni_core import plugin as the_door
+from zapomni_core import testing
+from zapomni_core.host.discovery import discover
+from zapomni_core.host.hooks import SPECS, implements
+
+OUR_PLUGINS = Path(__file__).parents[2] / "plugins"
+
+
+def hooks() -> str:
+    """Every hook: what it may ask for, what it returns, what it is for, and which of our plugins uses it."""
+    return "\n\n".join(_hook(name, spec) for name, spec in SPECS.items())
+
+
+def door() -> str:
+    """Every name a plugin author can import."""
+    return _names(the_door)
+
+
+def testing_kit() -> str:
+    """Every name of the testing kit."""
+    return _names(testing)
+
+
+def errors() -> str:
+    """The tree as the module draws it, then what each class says of itself."""
+    tree = (core_errors.__doc__ or "").split("\n\n", 1)[1].rstrip()
+    return f"{_code(tree, 'text')}\n\n{_names(core_errors)}"
+
+
+def users(hook: str) -> list[str]:
+    """The plugins of this repository that implement a hook."""
+    ours = [one for one in discover() if one.bundled or (OUR_PLUGINS / one.distribution).is_dir()]
+    return [one.name for one in ours if one.entry_point and implements(one.entry_point.load(), hook)]
+
+
+def _hook(name: str, spec: Any) -> str:
+    used = ", ".join(f"`{user}`" for user in users(name))
+    return f"## `{name}`\n\n{_code(_signature(name, spec))}\n\n{inspect.getdoc(spec)}\n\nUsed by: {used}."
+
+
+def _names(module: ModuleType) -> str:
+    return "\n\n".join(_described(name, getattr(module, name)) for name in module.__all__)
+
+
+def _described(name: str, value: Any) -> str:
+    parts = [f"## `{name}`", _code(_head(name, value))]
+    if inspect.isclass(value) or inspect.isfunction(value):
+        parts.append(inspect.getdoc(value) or "")
+    elif not isinstance(value, GenericAlias):
+        parts.append((inspect.getdoc(value) or "").split("\n")[0])  # the rest tells of the library it comes from
+    if inspect.isclass(value):
+        parts.append("\n".join([*_fields(value), *_methods(value)]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(name: str, value: Any) -> str:
+    if isinstance(value, GenericAlias):
+        return f"{name} = {_plain(str(value))}"
+    if inspect.isclass(value):
+        return _class_line(value)
+    if inspect.isfunction(value):
+        return "\n".join(_signature(name, overload) for overload in get_overloads(value) or [value])
+    return f"@{name}"
+
+
+def _class_line(value: type) -> str:
+    declared = (
+        is_dataclass(value)
+        or getattr(value, "_is_protocol", False)
+        or issubclass(value, BaseModel)
+        or "__init__" not in vars(value)
+    )
+    bases = [base.__name__ for base in value.__bases__ if base is not object and not base.__name__.startswith("_")]
+    if declared:
+        return f"class {value.__name__}" + (f"({', '.join(bases)})" if bases else "")
+    return _signature(value.__name__, value).removesuffix(" -> None")
+
+
+def _fields(value: type) -> Iterator[str]:
+    if issubclass(value, BaseModel):
+        for name, field in value.model_fields.items():
+            yield f"- `{name}`: {field.description or f'always `{field.default}`'}"
+        return
+    for name, annotation in inspect.get_annotations(value).items():
+        yield f"- `{name}: {_plain(inspect.formatannotation(annotation))}`"
+
+
+def _methods(value: type) -> Iterator[str]:
+    for name, member in vars(value).items():
+        function = getattr(member, "__func__", member)
+        if name.startswith("_") and name != "__call__":
+            continue
+        if isinstance(member, property):
+            yield _item(name, member.fget)
+        elif inspect.isfunction(function):
+            yield _item(_signature(name, function), function)
+
+
+def _item(shown: str, function: Any) -> str:
+    meaning = (function.__doc__ or "").strip().split("\n")[0]
+    return f"- `{shown}`: {meaning}" if meaning else f"- `{shown}`"
+
+
+def _signature(name: str, function: Any) -> str:
+    shown = re.sub(r"\(self(, )?", "(", f"{name}{inspect.signature(function)}", count=1)
+    return ("async " if inspect.iscoroutinefunction(function) else "") + _plain(shown)
+
+
+def _plain(text: str) -> str:
+    """Annotations without the modules that names come from."""
+    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", text)
+
+
+def _code(text: str, language: str = "python") -> str:
+    return f"```{language}\n{text}\n```"
