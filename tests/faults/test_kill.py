@@ -1,0 +1,103 @@
+"""Processes that are killed while they write lose nothing that was acknowledged, and leave nothing half done.
+
+ZAPOMNI_TEST_KILL_ROUNDS asks for more rounds than the short form has.
+"""
+
+import contextlib
+import os
+import random
+import threading
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from tests.faults.visiting import start
+from zapomni_core.testing.samples import sample_vector
+from zapomni_db.sqlite import SQLiteStore
+
+ROUNDS = int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "8"))
+VISITORS = 3
+AFTER = {"add": "live", "delete": "deleted", "restore": "live", "purge": "gone"}
+
+
+class Told:
+    """What visitors said of each memory: what they intended, and what was acknowledged."""
+
+    def __init__(self):
+        self.ids = {}
+        self.allowed = defaultdict(set)
+        self.acknowledged = threading.Semaphore(0)
+
+    def listen(self, lines):
+        """Take in what one visitor says until it is gone; half a line is no line."""
+        for line in lines:
+            if line.endswith("\n"):
+                self._hear(*line.split())
+
+    def _hear(self, what, action, key, memory_id=""):
+        if what == "intent" and action != "add":
+            self.allowed[key].add(AFTER[action])
+        if what == "done":
+            if action == "add":
+                self.ids[memory_id] = key
+            self.allowed[memory_id or key] = {AFTER[action]}
+            self.acknowledged.release()
+
+
+def run_and_kill(path, told, names, chance):
+    visitors = [start(path, "live_wildly", name) for name in names]
+    listeners = [threading.Thread(target=told.listen, args=[visitor.stdout]) for visitor in visitors]
+    for listener in listeners:
+        listener.start()
+    for visitor in visitors:
+        for _ in range(chance.randint(5, 60)):
+            assert told.acknowledged.acquire(timeout=60), visitor.stderr.read()
+        visitor.kill()
+    for visitor, listener in zip(visitors, listeners, strict=True):
+        listener.join()
+        with contextlib.closing(visitor.stderr), contextlib.closing(visitor.stdin), contextlib.closing(visitor.stdout):
+            assert visitor.stderr.read() == ""
+        visitor.wait()
+
+
+async def states(store, ids):
+    memories = {memory_id: await store.get("default", memory_id) for memory_id in ids}
+    return {
+        memory_id: "gone" if memory is None else "deleted" if memory.deleted_at else "live"
+        for memory_id, memory in memories.items()
+    }
+
+
+def lookup(texts):
+    """By text, what words and vectors find of it."""
+
+    def look(snapshot):
+        ids = snapshot.identifiers(snapshot.places)
+        found = {}
+        for text in texts:
+            rows, _ = snapshot.postings(text)
+            near = snapshot.nearest(sample_vector(text), 3)
+            best = near[snapshot.cosines(near, sample_vector(text)).argmax()]
+            found[text] = [ids[row] for row in rows], ids[best]
+        return found, len(ids) == len(set(ids)) == len(np.unique(snapshot.chunk_numbers))
+
+    return look
+
+
+@pytest.mark.timeout(60 + 10 * ROUNDS)
+async def test_what_was_acknowledged_is_there_whole_and_found(tmp_path):
+    path, told, chance = tmp_path / "memory.db", Told(), random.Random(17)
+    for number in range(ROUNDS):
+        run_and_kill(path, told, [f"r{number}v{visitor}" for visitor in range(VISITORS)], chance)
+        store = SQLiteStore(path)
+        assert await store.check() == []
+        await store.close()
+    store = SQLiteStore(path)
+    found_states = await states(store, told.ids)
+    assert {key: state for key, state in found_states.items() if state not in told.allowed[key]} == {}
+    live = {told.ids[key]: key for key, state in found_states.items() if state == "live"}
+    found, each_once = await store.read("default", lookup(live))
+    assert each_once
+    assert found == {text: ([key], key) for text, key in live.items()}
+    await store.close()

@@ -1,0 +1,287 @@
+"""What the world can do to a store: it says what happened and what to do, and never makes it worse."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.faults.visiting import run, start
+from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.stores import searchable
+from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreUnavailableError
+from zapomni_db.sqlite import SQLiteStore
+
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "memory.db"
+
+
+async def fill(path, count=50):
+    """A closed store with memories in it."""
+    store = SQLiteStore(path)
+    for number in range(count):
+        await store.add("default", sample_memory(f"filled {number}"), EMBEDDER)
+    await store.close()
+
+
+async def refused(path, error, match):
+    """A store that must be refused, reading and writing, and be left as it was."""
+    before = path.read_bytes()
+    store = SQLiteStore(path)
+    for attempt in (lambda: store.stats("default"), lambda: store.add("default", sample_memory("new"), EMBEDDER)):
+        with pytest.raises(error, match=match):
+            await attempt()
+    checked = await store.check() if error is StoreDamagedError else []
+    await store.close()
+    assert path.read_bytes() == before
+    return checked
+
+
+@pytest.mark.parametrize("left", [0.9, 0.5, 0.1])
+async def test_a_truncated_file_is_refused_and_not_touched(path, left):
+    await fill(path)
+    os.truncate(path, int(path.stat().st_size * left))
+    (sentence,) = await refused(path, StoreDamagedError, "Restore a backup")
+    assert "damaged" in sentence
+
+
+@pytest.mark.parametrize("garbage", [b"no database " * 1000, b"x", b"SQLite format 3\0" + b"\xff" * 5000])
+async def test_a_file_full_of_garbage_is_refused_and_not_touched(path, garbage):
+    path.write_bytes(garbage)
+    await refused(path, StoreDamagedError, "Restore a backup")
+
+
+async def test_an_emptied_file_is_not_taken_for_a_new_store(path):
+    await fill(path)
+    os.truncate(path, 0)
+    await refused(path, StoreDamagedError, "empty, but memories were kept")
+
+
+async def test_a_file_of_nothing_but_a_header_is_not_taken_for_a_new_store(path):
+    await fill(path)
+    with closing(apsw.Connection(str(path.with_name("blank.db")))) as connection:
+        connection.execute("CREATE TABLE a(b); DROP TABLE a")
+    path.with_name("blank.db").replace(path)
+    await refused(path, StoreDamagedError, "nothing is in the file")
+
+
+async def test_a_store_that_its_owner_removed_begins_anew(path):
+    await fill(path)
+    path.unlink()
+    store = SQLiteStore(path)
+    await store.add("default", sample_memory("new"), EMBEDDER)
+    assert await searchable(store) == ["new"]
+    await store.close()
+
+
+async def test_a_killed_writer_leaves_what_it_acknowledged(path):
+    run(path, "add_and_die", 20, code=-9)
+    store = SQLiteStore(path)
+    assert len(await searchable(store)) == 20
+    assert await store.check() == []
+    await store.close()
+
+
+async def test_shared_memory_that_was_removed_is_made_anew(path):
+    run(path, "add_and_die", 20, code=-9)
+    path.with_name("memory.db-shm").unlink()
+    store = SQLiteStore(path)
+    assert len(await searchable(store)) == 20
+    assert await store.check() == []
+    await store.close()
+
+
+async def test_a_wal_that_was_removed_is_missed(path):
+    await fill(path)
+    run(path, "add_and_die", 20, code=-9)
+    path.with_name("memory.db-wal").unlink()
+    await refused(path, StoreDamagedError, r"last 20 changes are missing.*Put the -wal back")
+
+
+async def test_a_wal_that_held_everything_and_was_removed_is_missed(path):
+    run(path, "add_and_die", 20, code=-9)
+    path.with_name("memory.db-wal").unlink()
+    await refused(path, StoreDamagedError, "is its -wal missing")
+
+
+async def test_a_wal_that_was_cut_is_missed(path):
+    await fill(path)
+    run(path, "add_and_die", 20, code=-9)
+    wal = path.with_name("memory.db-wal")
+    os.truncate(wal, wal.stat().st_size // 2)
+    await refused(path, StoreDamagedError, "changes are missing")
+
+
+async def test_one_can_go_on_with_what_is_left(path):
+    run(path, "add_and_die", 20, code=-9)
+    path.with_name("memory.db-wal").unlink()
+    path.with_name("memory.db.lock").unlink()
+    store = SQLiteStore(path)
+    await store.add("default", sample_memory("after all"), EMBEDDER)
+    assert "after all" in await searchable(store)
+    await store.close()
+
+
+async def test_a_file_that_is_missing_beside_its_wal_is_missed(path):
+    run(path, "add_and_die", 20, code=-9)
+    away = path.rename(path.with_name("away.db"))
+    store = SQLiteStore(path)
+    with pytest.raises(StoreDamagedError, match="-wal is there"):
+        await store.stats("default")
+    await store.close()
+    away.rename(path)
+    back = SQLiteStore(path)
+    assert len(await searchable(back)) == 20
+    await back.close()
+
+
+@pytest.mark.parametrize("ending", ["", "-wal"])
+async def test_files_that_are_taken_away_while_open_are_missed(path, ending):
+    """SQLite would go on writing into a file that nobody can open any more."""
+    store = SQLiteStore(path)
+    await store.add("default", sample_memory("first"), EMBEDDER)
+    taken = path.with_name(path.name + ending)
+    away = taken.rename(taken.with_name("away"))
+    for attempt in (lambda: store.stats("default"), lambda: store.add("default", sample_memory("new"), EMBEDDER)):
+        with pytest.raises(StoreUnavailableError, match="replaced or removed"):
+            await attempt()
+    away.rename(taken)
+    assert (await store.add("default", sample_memory("second"), EMBEDDER)).outcome == "stored"
+    await store.close()
+
+
+async def test_ten_processes_that_make_a_store_at_once_make_one(path):
+    visitors = [start(path, "add_at_once", f"v{number}") for number in range(10)]
+    for visitor in visitors:
+        assert visitor.stdout.readline() == "ready\n", visitor.stderr.read()
+    for visitor in visitors:
+        visitor.stdin.write("now\n")
+        visitor.stdin.flush()
+    said = [visitor.communicate(timeout=100) for visitor in visitors]
+    assert [errors for _, errors in said if errors] == []
+    ids = [out.split() for out, _ in said]
+    assert len({one[0] for one in ids}) == 1, "what everybody added is one memory"
+    store = SQLiteStore(path)
+    assert (await store.stats("default")).memories == 51
+    assert all([await store.get("default", key) for one in ids for key in one])
+    assert await store.check() == []
+    await store.close()
+
+
+async def add_until_refused(store, texts):
+    """Add, and list what was acknowledged."""
+    for number in range(10_000):
+        text = f"{number} " + "long" * 2000
+        await store.add("default", sample_memory(text), EMBEDDER)
+        texts.append(text)
+
+
+@contextmanager
+def small_disk(path, megabytes):
+    path.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", path], check=False)
+    if mounted.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", path], check=True)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
+async def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path):
+    with small_disk(tmp_path / "disk", 3) as disk:
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(1_000_000))
+        store = SQLiteStore(disk / "memory.db")
+        texts = []
+        with pytest.raises(StoreFullError, match="no room left"):
+            await add_until_refused(store, texts)
+        assert await searchable(store) == texts
+        ballast.unlink()
+        assert (await store.add("default", sample_memory("room again"), EMBEDDER)).outcome == "stored"
+        assert await store.check() == []
+        await store.close()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
+async def test_a_store_that_cannot_even_begin_on_a_full_disk_says_so(tmp_path):
+    with small_disk(tmp_path / "disk", 1) as disk:
+        with pytest.raises(OSError, match="No space"):
+            (disk / "ballast").write_bytes(bytes(2_000_000))
+        store = SQLiteStore(disk / "memory.db")
+        with pytest.raises(StoreFullError, match="no room left"):
+            await store.stats("default")
+        (disk / "ballast").unlink()
+        assert (await store.stats("default")).memories == 0
+        await store.close()
+
+
+async def test_a_limit_on_files_is_said_and_leaves_what_was_there(path):
+    assert run(path, "add_within", 1) == ["StoreUnavailableError", "0 []", "stored"]
+
+
+@pytest.fixture
+def open_directory():
+    """A directory that everybody can look into."""
+    directory = Path(tempfile.mkdtemp(dir="/tmp"))
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can become nobody")
+@pytest.mark.parametrize("mode", [0o755, 0o700], ids=["readable", "closed"])
+async def test_a_directory_that_one_may_not_write_is_said(open_directory, mode):
+    directory = open_directory / "data"
+    directory.mkdir()
+    await fill(directory / "memory.db", 1)
+    (directory / "memory.db").chmod(0o644)
+    directory.chmod(mode)
+    said = run(directory / "memory.db", "look_as_nobody")
+    assert len(said) == 2
+    assert all(line.startswith("StoreUnavailableError The store") and str(directory) in line for line in said), said
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can become nobody")
+async def test_a_directory_where_no_store_can_be_made_is_said(open_directory):
+    said = run(open_directory / "new" / "memory.db", "look_as_nobody")
+    assert all(line.startswith("StoreUnavailableError The store") and "read and write" in line for line in said), said
+    assert len(said) == 2
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_an_add_is_acknowledged_after_it_is_on_the_disk(path, tmp_path):
+    log = tmp_path / "trace"
+    tracer = ["strace", "-f", "-e", "trace=write,fsync,fdatasync", "-o", str(log)]
+    if subprocess.run([*tracer, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("strace may not trace here")
+    run(path, "add_traced", before=tracer)
+    events = re.findall(r"(?:write\(1, \"(request|acknowledged) \d|(fdatasync|fsync)\()", log.read_text())
+    told = "".join({"request": "r", "acknowledged": "a"}.get(word, "s") for word, _ in events)
+    assert re.fullmatch(r"s*(rs+a){3}s*", told), told
+
+
+async def test_hostile_neighbours_in_one_process_do_not_harm_each_other(path):
+    """Many stores on one file in one process: closing one must not take the locks of another."""
+    stores = [SQLiteStore(path) for _ in range(5)]
+    for turn in range(10):
+        await asyncio.gather(
+            *(one.add("default", sample_memory(f"{turn} {n}"), EMBEDDER) for n, one in enumerate(stores))
+        )
+        await stores.pop(0).close()
+        stores.append(SQLiteStore(path))
+    assert len(await searchable(stores[0])) == 50
+    assert await stores[0].check() == []
+    for store in stores:
+        await store.close()

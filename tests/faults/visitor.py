@@ -1,0 +1,124 @@
+"""A process of its own that uses a store, and says on standard output what it asked for and what was acknowledged.
+
+    visitor.py PATH COMMAND [ARGUMENT]
+
+Lines on standard input, where a command waits for one, are the tests' way to say "now".
+"""
+
+import asyncio
+import os
+import random
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_db.errors import DatabaseError
+from zapomni_db.sqlite import SQLiteStore
+
+WORKSPACE = "default"
+
+
+def say(*words):
+    """One line, at once and whole."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+async def add_and_die(store, count):
+    """Adds, then is killed with everything open."""
+    for number in range(int(count)):
+        added = await store.add(WORKSPACE, sample_memory(f"kept {number}"), EMBEDDER)
+        say("added", added.memory_id)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def add_at_once(store, name):
+    """Waits for the signal, then adds what everybody adds, and something of its own."""
+    say("ready")
+    sys.stdin.readline()
+    texts = ["everybody's", *(f"{name}'s {number}" for number in range(5))]
+    added = await asyncio.gather(*(store.add(WORKSPACE, sample_memory(text), EMBEDDER) for text in texts))
+    say(*(one.memory_id for one in added))
+
+
+async def add_within(store, megabytes):
+    """Adds until files may not grow any more, then says what still works."""
+    await store.add(WORKSPACE, sample_memory("first"), EMBEDDER)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(float(megabytes) * 1e6), resource.RLIM_INFINITY))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    kept = 1
+    try:
+        for number in range(10_000):
+            await store.add(WORKSPACE, sample_memory(f"{number} " + "long" * 5000), EMBEDDER)
+            kept += 1
+    except DatabaseError as error:
+        say(type(error).__name__)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    stats = await store.stats(WORKSPACE)
+    say(stats.memories - kept, await store.check())
+    say((await store.add(WORKSPACE, sample_memory("last"), EMBEDDER)).outcome)
+
+
+async def look_as_nobody(store, _):
+    """Uses the store as a user who may not."""
+    sys.path_importer_cache.clear()
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    for attempt in (store.stats(WORKSPACE), store.add(WORKSPACE, sample_memory("text"), EMBEDDER)):
+        try:
+            await attempt
+        except DatabaseError as error:
+            say(type(error).__name__, error)
+
+
+async def add_traced(store, _):
+    """Marks the moments of request and acknowledgement for a tracer."""
+    await store.add(WORKSPACE, sample_memory("first"), EMBEDDER)
+    for number in range(3):
+        say("request", number)
+        await store.add(WORKSPACE, sample_memory(f"m {number}"), EMBEDDER)
+        say("acknowledged", number)
+
+
+async def live_wildly(store, name):
+    """Adds, deletes, restores and purges until it is killed; says each intent and each acknowledgement."""
+    chance = random.Random(name)
+    await asyncio.gather(*(_live_wildly(store, f"{name}.{strand}", chance) for strand in range(4)))
+
+
+async def _live_wildly(store, name, chance):
+    live, deleted = [], []
+    for number in range(1_000_000):
+        action = chance.choices(["add", "delete", "restore", "purge"], [80, 12, 6, 0.5])[0]
+        if action == "add":
+            text = f"{name}.{number}"
+            say("intent", "add", text)
+            live.append((await store.add(WORKSPACE, sample_memory(text), EMBEDDER)).memory_id)
+            say("done", "add", text, live[-1])
+        elif action == "delete" and live:
+            deleted.append(live.pop(chance.randrange(len(live))))
+            say("intent", "delete", deleted[-1])
+            await store.delete(WORKSPACE, deleted[-1])
+            say("done", "delete", deleted[-1])
+        elif action == "restore" and deleted:
+            live.append(deleted.pop(chance.randrange(len(deleted))))
+            say("intent", "restore", live[-1])
+            await store.restore(WORKSPACE, live[-1])
+            say("done", "restore", live[-1])
+        elif action == "purge" and deleted:
+            gone = deleted.pop()
+            say("intent", "purge", gone)
+            await store.purge(WORKSPACE, deleted_before=float("inf"), memory_ids=[gone])
+            say("done", "purge", gone)
+
+
+async def main(path, command, argument="") -> None:
+    store = SQLiteStore(Path(path))
+    await globals()[command](store, argument)
+    await store.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

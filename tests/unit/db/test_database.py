@@ -1,0 +1,138 @@
+"""A file is looked at before it is trusted, and brought up to date step by step."""
+
+import threading
+from contextlib import closing
+
+import apsw
+import pytest
+
+from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
+from zapomni_db.sqlite import SQLiteStore, schema
+from zapomni_db.sqlite.database import Database
+
+
+def columns(path, table):
+    with closing(apsw.Connection(str(path))) as connection:
+        return [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
+
+
+async def test_an_older_store_is_brought_up_to_date_and_keeps_what_it_has(store, path, monkeypatch):
+    added = await store.add("default", sample_memory("old"), EMBEDDER)
+    await store.close()
+    steps = [
+        *schema.MIGRATIONS,
+        lambda connection: connection.execute("CREATE TABLE second(a)"),
+        lambda connection: connection.execute("ALTER TABLE second ADD COLUMN b"),
+    ]
+    monkeypatch.setattr(schema, "MIGRATIONS", steps)
+    newer = SQLiteStore(path)
+    assert (await newer.get("default", added.memory_id)).text == "old"
+    await newer.close()
+    assert columns(path, "second") == ["a", "b"]
+
+
+async def test_a_step_that_fails_leaves_the_store_as_it_was(store, path, monkeypatch):
+    await store.add("default", sample_memory("old"), EMBEDDER)
+    await store.close()
+
+    def fail(connection):
+        connection.execute("CREATE TABLE half(a)")
+        connection.execute("nonsense")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, fail])
+        newer = SQLiteStore(path)
+        with pytest.raises(Exception, match="nonsense"):
+            await newer.stats("default")
+        await newer.close()
+    assert columns(path, "half") == []
+    again = SQLiteStore(path)
+    assert (await again.stats("default")).memories == 1
+    await again.close()
+
+
+def test_many_who_open_at_once_bring_it_up_to_date_once(path, monkeypatch):
+    ran = []
+    steps = [*schema.MIGRATIONS, lambda connection: ran.append(connection.execute("CREATE TABLE second(a)"))]
+    monkeypatch.setattr(schema, "MIGRATIONS", steps)
+    databases = [Database(path, 30) for _ in range(8)]
+    opening = [threading.Thread(target=lambda one=one: one.connect().close()) for one in databases]
+    for thread in opening:
+        thread.start()
+    for thread in opening:
+        thread.join()
+    for database in databases:
+        database.close()
+    assert len(ran) == 1
+
+
+async def test_a_newer_store_is_refused_and_not_touched(store, path):
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    await store.close()
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA journal_mode = delete; PRAGMA user_version = 99").fetchall()
+    before = path.read_bytes()
+    old = SQLiteStore(path)
+    for attempt in (old.stats("default"), old.add("default", sample_memory("new"), EMBEDDER), old.check()):
+        with pytest.raises(StoreTooNewError, match="update Zapomni"):
+            await attempt
+    await old.close()
+    assert path.read_bytes() == before
+
+
+async def test_a_store_that_becomes_newer_while_it_is_open_is_refused(store, path):
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    for attempt in (store.stats("default"), store.read("default", len), store.add("w", sample_memory("new"), EMBEDDER)):
+        with pytest.raises(StoreTooNewError):
+            await attempt
+
+
+async def test_a_database_of_another_program_is_refused_and_not_touched(store, path):
+    path.parent.mkdir()
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("CREATE TABLE theirs(a)")
+    before = path.read_bytes()
+    with pytest.raises(StoreUnavailableError, match="another program"):
+        await store.add("default", sample_memory("text"), EMBEDDER)
+    assert path.read_bytes() == before
+
+
+async def test_a_file_without_anything_in_it_becomes_a_store(store, path):
+    """As when a process was killed while it made one."""
+    path.parent.mkdir()
+    path.touch()
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    await store.close()
+    with closing(apsw.Connection(str(path.with_name("blank.db")))) as connection:
+        connection.execute("PRAGMA journal_mode = wal")
+    blank = SQLiteStore(path.with_name("blank.db"))
+    assert (await blank.stats("default")).memories == 0
+    await blank.close()
+
+
+def test_commits_wait_for_the_disk_and_deleted_bytes_are_overwritten(path):
+    database = Database(path, 30)
+    with closing(database.connect(writing=True)) as connection:
+        settings = ("journal_mode", "synchronous", "secure_delete", "temp_store", "journal_size_limit", "cache_size")
+        assert [connection.pragma(name) for name in settings] == ["wal", 2, 1, 2, 67_108_864, -16_000]
+    database.close()
+
+
+async def test_a_store_behind_a_symbolic_link_is_the_same_store(store, path, tmp_path):
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    (tmp_path / "link.db").symlink_to(path)
+    linked = SQLiteStore(tmp_path / "link.db")
+    assert (await linked.stats("default")).memories == 1
+    await linked.close()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["data", "link.db"]
+
+
+async def test_a_store_that_cannot_be_opened_is_tried_again(store, path):
+    path.mkdir(parents=True)
+    with pytest.raises(StoreUnavailableError, match="cannot be opened"):
+        await store.stats("default")
+    path.rmdir()
+    assert (await store.stats("default")).memories == 0

@@ -1,0 +1,56 @@
+"""What a caller may ask a search to be narrowed to."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from zapomni_db.errors import InvalidInputError
+from zapomni_db.filters import Filter, parse_filter
+
+
+def test_nothing_asked_is_no_filter():
+    assert not parse_filter(None)
+    assert not parse_filter({})
+    assert Filter() == parse_filter({})
+
+
+def test_a_value_and_a_list_of_values_are_the_same():
+    assert parse_filter({"source": "a", "tags": "b"}) == parse_filter({"source": ["a"], "tags": ["b", "b"]})
+
+
+def test_each_key_finds_its_place():
+    wanted = parse_filter({"kind": "k", "conversation": "c", "author": ["a", "b"], "project": ["x", 1, True, None]})
+    assert wanted == Filter(
+        kinds=("k",), conversations=("c",), authors=("a", "b"), metadata={"project": ("x", 1, True, None)}
+    )
+
+
+def test_a_day_covers_the_whole_day_and_a_time_without_a_zone_is_utc():
+    wanted = parse_filter({"date_from": "2026-05-08", "date_to": "2026-05-08"})
+    assert wanted.date_from == datetime(2026, 5, 8, tzinfo=UTC)
+    assert wanted.date_to == datetime(2026, 5, 8, 23, 59, 59, 999_999, tzinfo=UTC)
+    assert parse_filter({"date_from": "2026-05-08T12:00"}).date_from == datetime(2026, 5, 8, 12, tzinfo=UTC)
+    assert parse_filter({"date_to": "2026-05-08T12:00+02:00"}).date_to == datetime(2026, 5, 8, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"tags": []},
+        {"tags": [1]},
+        {"tags": ""},
+        {"source": None},
+        {"kind": {"a": 1}},
+        {"date_from": "yesterday"},
+        {"date_from": 5},
+        {"date_to": "2026-13-01"},
+        {"project": {"nested": 1}},
+        {"project": []},
+        {"project": [["a"]]},
+        {"date_from": "2026-05-09", "date_to": "2026-05-08"},
+    ],
+    ids=repr,
+)
+def test_a_wrong_filter_is_refused_by_name(filters):
+    with pytest.raises(InvalidInputError, match=f"filters.{next(iter(filters))}"):
+        parse_filter(filters)

@@ -1,0 +1,97 @@
+"""A store costs nothing until it is used, and leaves nothing when it is closed."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_db.errors import StoreDamagedError, StoreUnavailableError
+from zapomni_db.sqlite import SQLiteStore
+
+
+def open_files():
+    """What the descriptors of this process lead to."""
+    return {str(one.resolve()) for one in Path("/proc/self/fd").iterdir()}
+
+
+def ours():
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("zapomni-")]
+
+
+async def test_building_a_store_opens_nothing_and_starts_nothing(path):
+    before = ours()
+    await SQLiteStore(path).close()
+    assert ours() == before
+    assert not path.parent.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+async def test_closing_leaves_no_thread_and_no_descriptor(path):
+    before = ours()
+    store = SQLiteStore(path)
+    await asyncio.gather(*(store.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(5)))
+    await asyncio.gather(*(store.stats("default") for _ in range(5)))
+    assert len(ours()) == len(before) + 3
+    assert any(str(path) in name for name in open_files())
+    await store.close()
+    assert ours() == before
+    assert not any(str(path.parent) in name for name in open_files())
+    assert {file.name for file in path.parent.iterdir()} == {"memory.db", "memory.db.lock"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+async def test_a_store_that_cannot_be_opened_leaves_no_descriptor(store, path):
+    path.parent.mkdir()
+    path.write_bytes(b"no database " * 1000)
+    with pytest.raises(StoreDamagedError) as kept:
+        await store.stats("default")
+    assert not any(str(path.parent) in name for name in open_files()), kept
+
+
+async def test_a_closed_store_says_so(store):
+    await store.stats("default")
+    await store.close()
+    await store.close()
+    for attempt in (store.stats("default"), store.add("default", sample_memory("text"), EMBEDDER)):
+        with pytest.raises(StoreUnavailableError, match="closed"):
+            await attempt
+
+
+def test_a_store_serves_one_event_loop_after_another(path):
+    store = SQLiteStore(path)
+    added = asyncio.run(store.add("default", sample_memory("text"), EMBEDDER))
+    memory = asyncio.run(store.get("default", added.memory_id))
+    asyncio.run(store.close())
+    assert memory.text == "text"
+
+
+def test_threads_do_not_keep_the_process_alive(path):
+    program = f"""
+import asyncio, pathlib
+from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_db.sqlite import SQLiteStore
+store = SQLiteStore(pathlib.Path({str(path)!r}))
+print(asyncio.run(store.add("default", sample_memory("text"), EMBEDDER)).outcome)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "stored\n"), ended.stderr
+
+
+def test_the_records_load_neither_numpy_nor_the_driver():
+    imports = "import sys, zapomni_db.records, zapomni_db.filters, zapomni_db.errors"
+    program = imports + "; print({'numpy', 'apsw'} & set(sys.modules))"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "set()\n"
+
+
+async def test_a_store_that_was_opened_before_a_fork_is_refused(store, monkeypatch):
+    await store.stats("default")
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(StoreUnavailableError, match="fork"):
+        await store.stats("default")
+    monkeypatch.undo()

@@ -1,0 +1,93 @@
+"""What was purged is in no file any more."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
+from zapomni_db.sqlite import SQLiteStore, purging
+
+
+def traces(path, secret):
+    """How often each file of the store holds the secret, in any way that it could be written."""
+    ways = (secret.encode(), secret.upper().encode(), secret.encode("utf-16-le"))
+    counted = Counter()
+    for file in path.parent.iterdir():
+        counted[file.name] = sum(file.read_bytes().count(way) for way in ways)
+    return +counted
+
+
+def secretive(number, chance):
+    words = [
+        f"zqsecret{number}" if chance.random() < 0.5 else f"word{chance.randrange(500)}"
+        for _ in range(chance.choice([3, 30, 900]))
+    ]
+    text = " ".join(words)
+    half = len(words[0])
+    return sample_memory(
+        text,
+        sample_chunk(text, 0, half, heading=f"zqsecret heading {number}", terms=("zqsecret", f"zqsecret{number}")),
+        sample_chunk(text, half, terms=tuple(words)),
+        metadata={"zqsecret": f"zqsecret value {number}", "nested": {"zqsecret": number}},
+        tags=(f"zqsecret tag {number}",),
+        source=f"zqsecret source {number}",
+        author=f"zqsecret author {number}",
+        conversation=f"zqsecret talk {number}",
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_no_trace_is_left_of_what_was_purged(store, path, seed):
+    chance = random.Random(seed)
+    secrets = []
+    for number in range(80):
+        if number % 4 == 0:
+            secrets.append((await store.add("default", secretive(number, chance), EMBEDDER)).memory_id)
+        else:
+            text = " ".join(f"word{chance.randrange(500)}" for _ in range(chance.choice([3, 30, 900])))
+            await store.add("default", sample_memory(text), EMBEDDER)
+    for memory_id in secrets:
+        await store.delete("default", memory_id)
+    assert traces(path, "zqsecret")
+    assert await store.purge("default", deleted_before=float("inf")) == 20
+    assert traces(path, "zqsecret") == {}
+    assert await store.check() == []
+    assert (await store.stats("default")).memories == 60
+
+
+async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
+    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
+    await store.delete("default", added.memory_id)
+    await store._write(lambda connection: purging.purge_named(connection, "default", 2**60, [added.memory_id]))
+    assert traces(path, "zqsecret")
+    await store.close()
+    again = SQLiteStore(path)
+    assert await again.purge("default", deleted_before=0) == 0
+    assert traces(path, "zqsecret") == {}
+    await again.close()
+
+
+async def test_a_sweep_that_a_reader_blocks_is_due_again(store, path, monkeypatch):
+    """The -wal cannot be emptied while somebody reads an older state of the store."""
+    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
+    await store.delete("default", added.memory_id)
+    reading = SQLiteStore(path)
+    monkeypatch.setattr("zapomni_db.sqlite.connections._BUSY_MILLISECONDS", 1)
+    impatient = SQLiteStore(path)
+
+    def purge_meanwhile(_snapshot):
+        import asyncio
+
+        async def purge():
+            removed = await impatient.purge("default", deleted_before=float("inf"))
+            await impatient.close()
+            return removed
+
+        return asyncio.run(purge())
+
+    assert await reading.read("default", purge_meanwhile) == 1
+    assert traces(path, "zqsecret")
+    await store.purge("default", deleted_before=0)
+    assert traces(path, "zqsecret") == {}
+    await reading.close()

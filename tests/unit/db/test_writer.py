@@ -1,0 +1,156 @@
+"""What waits is written together; who waits too long, or gives up, has written nothing."""
+
+import asyncio
+import fcntl
+import os
+import threading
+from contextlib import contextmanager
+
+import apsw
+import pytest
+
+from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.stores import searchable
+from zapomni_db.errors import InvalidInputError, StoreFullError, StoreUnavailableError
+from zapomni_db.sqlite import SQLiteStore, adding
+
+
+@contextmanager
+def gate_held(path):
+    """As another process holds it."""
+    descriptor = os.open(f"{path}.lock", os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@pytest.fixture
+async def opened(store):
+    """The store with a memory in it, so that nothing is to be made any more."""
+    await store.add("default", sample_memory("first"), EMBEDDER)
+    return store
+
+
+async def submit(*calls):
+    """Start calls, and let each come to where it waits."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def test_a_bad_memory_among_good_ones_fails_alone(opened, path):
+    texts = ["good 1", "bad \ud800", "good 2"]
+    with gate_held(path):
+        tasks = await submit(*(opened.add("default", sample_memory(text), EMBEDDER) for text in texts))
+    first, bad, second = await asyncio.gather(*tasks, return_exceptions=True)
+    assert (first.outcome, second.outcome) == ("stored", "stored")
+    assert isinstance(bad, InvalidInputError)
+    assert await searchable(opened) == ["first", "good 1", "good 2"]
+
+
+async def test_what_waits_is_committed_together(opened, path):
+    seen = []
+
+    def note_transaction(connection):
+        seen.append(connection.txn_state("main"))
+        return connection.execute("SELECT count(*) FROM memory").get
+
+    with gate_held(path):
+        adding = [opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(3)]
+        tasks = await submit(adding[0], opened._write(note_transaction), adding[1], adding[2])
+    assert (await asyncio.gather(*tasks))[1] == 2, "it saw a memory that was written but not yet committed"
+    assert seen == [apsw.SQLITE_TXN_WRITE]
+
+
+async def test_when_sqlite_gives_up_a_whole_transaction_the_others_are_written_without_the_cause(opened, path):
+    def use_up_the_disk(connection):
+        connection.execute("ROLLBACK")
+        raise apsw.FullError("disk full")
+
+    with gate_held(path):
+        good = [opened.add("default", sample_memory(f"good {n}"), EMBEDDER) for n in range(2)]
+        tasks = await submit(good[0], opened._write(use_up_the_disk), good[1])
+    first, bad, second = await asyncio.gather(*tasks, return_exceptions=True)
+    assert (first.outcome, second.outcome) == ("stored", "stored")
+    assert isinstance(bad, StoreFullError)
+    assert await searchable(opened) == ["first", "good 0", "good 1"]
+    assert await opened.check() == []
+
+
+async def test_who_waits_too_long_is_told_and_has_written_nothing(opened, path):
+    impatient = SQLiteStore(path, patience=0.05)
+    await impatient.stats("default")
+    with gate_held(path), pytest.raises(StoreUnavailableError, match="Another process holds"):
+        await impatient.add("default", sample_memory("too late"), EMBEDDER)
+    await opened.add("default", sample_memory("in time"), EMBEDDER)
+    assert await searchable(opened) == ["first", "in time"]
+    await impatient.close()
+
+
+async def test_reading_goes_on_while_another_process_writes(opened, path):
+    with gate_held(path):
+        assert await searchable(opened) == ["first"]
+        other = SQLiteStore(path)
+        assert await searchable(other) == ["first"]
+        await other.close()
+
+
+async def test_who_gives_up_while_waiting_has_written_nothing(opened, path):
+    with gate_held(path):
+        (task,) = await submit(opened.add("default", sample_memory("given up"), EMBEDDER))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await opened.add("default", sample_memory("after"), EMBEDDER)
+    assert await searchable(opened) == ["first", "after"]
+
+
+async def test_who_gives_up_while_it_is_written_has_written_all_of_it(opened):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(connection):
+        begun.set()
+        go_on.wait(30)
+        return adding.add(connection, "default", sample_memory("begun"), EMBEDDER)
+
+    (task,) = await submit(opened._write(slowly))
+    await asyncio.to_thread(begun.wait, 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    await opened.add("default", sample_memory("after"), EMBEDDER)
+    assert await searchable(opened) == ["first", "begun", "after"]
+    assert await opened.check() == []
+
+
+async def test_what_was_begun_is_waited_for_however_long_it_takes(opened, path):
+    impatient = SQLiteStore(path, patience=1)
+    await impatient.add("default", sample_memory("second"), EMBEDDER)
+    go_on = threading.Event()
+    asyncio.get_running_loop().call_later(1.5, go_on.set)
+    assert await impatient._write(lambda _: go_on.wait(30)) is True
+    await impatient.close()
+
+
+async def test_closing_does_what_was_asked_before(opened, path):
+    tasks = await submit(*(opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(20)))
+    await opened.close()
+    assert {task.result().outcome for task in tasks} == {"stored"}
+    again = SQLiteStore(path)
+    assert (await again.stats("default")).memories == 21
+    await again.close()
+
+
+async def test_closing_does_not_wait_for_ever_for_a_process_that_hangs(opened, path):
+    impatient = SQLiteStore(path, patience=0.05)
+    await impatient.stats("default")
+    with gate_held(path):
+        (task,) = await submit(impatient.add("default", sample_memory("lost"), EMBEDDER))
+        await impatient.close()
+        with pytest.raises(StoreUnavailableError):
+            await task
+    await opened.add("default", sample_memory("after"), EMBEDDER)
+    assert await searchable(opened) == ["first", "after"]

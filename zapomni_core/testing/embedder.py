@@ -1,0 +1,53 @@
+"""An embedder for tests: words and their letters hashed into a vector. Needs no model, and gives the same everywhere."""
+
+import re
+from collections.abc import Iterator, Sequence
+from zlib import crc32
+
+import numpy as np
+
+from zapomni_core.embedding import OnBatch, Profile, guess_tokens, in_batches
+from zapomni_db.arrays import Vector
+from zapomni_db.records import EmbedderIdentity
+
+_WORD = re.compile(r"\w+")
+
+
+class HashingEmbedder:
+    """Texts that share words are near each other, those that share parts of words a little. Without words: one vector."""
+
+    def __init__(self, dimension: int = 256, profile: Profile | None = None, name: str = "hashing") -> None:
+        self.identity = EmbedderIdentity(name, f"hashing-{dimension}", dimension)
+        self.profile = profile or Profile()
+
+    def tokens(self, text: str) -> int:
+        return guess_tokens(text)
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: OnBatch | None = None) -> Vector:
+        dimension = self.identity.dimension
+        return await in_batches(texts, self._encode, self.profile, dimension=dimension, query=query, on_batch=on_batch)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    async def _encode(self, texts: list[str]) -> Vector:
+        return np.stack([self._vector(text) for text in texts])
+
+    def _vector(self, text: str) -> Vector:
+        hashes = np.fromiter(
+            (crc32(feature.encode("utf-8", "surrogatepass")) for feature in _features(text)), np.uint32
+        )
+        signs = np.where(hashes & 1, np.float32(1), np.float32(-1))
+        vector = np.bincount((hashes >> 1) % self.identity.dimension, signs, self.identity.dimension).astype(np.float32)
+        if not vector.any():
+            vector[0] = 1
+        return vector / np.float32(np.linalg.norm(vector))
+
+
+def _features(text: str) -> Iterator[str]:
+    """Every word twice, so that it weighs more than its parts, and its runs of three letters."""
+    for word in _WORD.findall(text.casefold()):
+        yield word
+        yield word
+        framed = f"<{word}>"
+        yield from (framed[at : at + 3] for at in range(len(framed) - 2))

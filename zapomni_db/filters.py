@@ -1,0 +1,82 @@
+"""Narrows a search to some memories: what a caller may ask for, and a value that stores translate."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from zapomni_db.errors import InvalidInputError
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What a memory must be to be searched. An empty part asks for nothing.
+
+    `tags` must all be there; of `sources`, `kinds`, `conversations`, `authors` and of each metadata key, any one value.
+    Dates are inclusive, on the timestamp, else on the creation.
+    """
+
+    tags: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    conversations: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    date_from: datetime | None = None
+    date_to: datetime | None = None
+    metadata: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self != Filter()
+
+
+_FIELDS = {"source": "sources", "kind": "kinds", "conversation": "conversations", "author": "authors"}
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def parse_filter(filters: Mapping[str, Any] | None) -> Filter:
+    """A caller's filters as a Filter; InvalidInputError names the field and the rule."""
+    parts: dict[str, Any] = {"metadata": {}}
+    for key, value in (filters or {}).items():
+        if key == "tags":
+            parts["tags"] = _texts(key, value)
+        elif key in _FIELDS:
+            parts[_FIELDS[key]] = _texts(key, value)
+        elif key in ("date_from", "date_to"):
+            parts[key] = _moment(key, value, end=key == "date_to")
+        else:
+            parts["metadata"][key] = _scalars(key, value)
+    wanted = Filter(**parts)
+    if wanted.date_from and wanted.date_to and wanted.date_from > wanted.date_to:
+        raise InvalidInputError("filters.date_from must not be after filters.date_to")
+    return wanted
+
+
+def _texts(key: str, value: Any) -> tuple[str, ...]:
+    values = value if isinstance(value, list | tuple) else [value]
+    if not values or not all(isinstance(one, str) and one for one in values):
+        raise InvalidInputError(f"filters.{key} must be text or a list of texts")
+    return tuple(dict.fromkeys(values))
+
+
+def _scalars(key: str, value: Any) -> tuple[Scalar, ...]:
+    values = value if isinstance(value, list | tuple) else [value]
+    if not values or not all(one is None or isinstance(one, str | int | float | bool) for one in values):
+        raise InvalidInputError(f"filters.{key} must be text, a number, true, false, null, or a list of those")
+    return tuple(values)
+
+
+def _moment(key: str, value: Any, *, end: bool) -> datetime:
+    """A date covers its day; a time without a zone is UTC."""
+    try:
+        if _DAY.fullmatch(value):
+            day = datetime.combine(date.fromisoformat(value), time.min, UTC)
+            return day + timedelta(days=1, microseconds=-1) if end else day
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInputError(
+            f"filters.{key} must be a date such as 2026-05-08 or 2026-05-08T12:00:00+00:00"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,89 @@
+"""Chunks as rows of the file: where in a memory's text they are, in characters and in bytes."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import apsw
+
+from zapomni_db.arrays import Rows
+from zapomni_db.errors import InvalidInputError
+from zapomni_db.records import ChunkFound, NewChunk
+from zapomni_db.sqlite import values
+from zapomni_db.sqlite.bodies import cut_body
+from zapomni_db.sqlite.connections import rows
+
+
+class ChunkRow(NamedTuple):
+    """A chunk as it stands in the file, without its number and its memory's."""
+
+    start: int
+    end: int
+    first_byte: int
+    last_byte: int
+    heading: str
+    length: int
+
+
+def rows_of(text: str, chunks: Sequence[NewChunk]) -> list[ChunkRow]:
+    """The rows of new chunks; InvalidInputError where they are not parts of the text."""
+    if not all(0 <= chunk.start <= chunk.end <= len(text) for chunk in chunks):
+        raise InvalidInputError("chunks must lie within their text")
+    byte = values.byte_offsets(text, (place for chunk in chunks for place in (chunk.start, chunk.end)))
+    return [
+        ChunkRow(
+            chunk.start,
+            chunk.end,
+            byte[chunk.start],
+            byte[chunk.end],
+            values.check_text("heading", chunk.heading),
+            len(chunk.terms),
+        )
+        for chunk in chunks
+    ]
+
+
+def insert(connection: apsw.Connection, memory: int, numbers: range, parts: Sequence[ChunkRow]) -> None:
+    """Keep the chunks of a memory."""
+    connection.executemany(
+        "INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        [(number, memory, *part) for number, part in zip(numbers, parts, strict=True)],
+    )
+
+
+def drop(connection: apsw.Connection, numbers: range) -> None:
+    """Forget the chunks of a memory."""
+    connection.execute("DELETE FROM chunk WHERE id BETWEEN ? AND ?", (numbers.start, numbers.stop - 1))
+
+
+def read(connection: apsw.Connection, numbers: range) -> list[ChunkRow]:
+    """The chunks of a memory."""
+    found = rows(
+        connection,
+        'SELECT start, "end", first_byte, last_byte, heading, length FROM chunk WHERE id BETWEEN ? AND ? ORDER BY id',
+        numbers.start,
+        numbers.stop - 1,
+    )
+    return [ChunkRow(*row) for row in found]
+
+
+_FOUND = """
+SELECT m.id, c.first_byte, c.last_byte, m.tags, m.timestamp, m.created_at,
+    m.uid, m.kind, c.heading, c.start, c.end, m.source, m.author, m.conversation
+FROM carray(?) wanted CROSS JOIN chunk c ON c.id = wanted.value CROSS JOIN memory m ON m.id = c.memory
+"""
+_AS_THEY_ARE = ("memory_id", "kind", "heading", "start", "end", "source", "author", "conversation")
+
+
+def found(connection: apsw.Connection, numbers: Rows) -> list[ChunkFound]:
+    """Chunks with their texts and what is known of their memories, in this order."""
+    joined = list(rows(connection, _FOUND, apsw.carray(numbers))) if len(numbers) else []
+    return [
+        ChunkFound(
+            text=cut_body(connection, memory, first_byte, last_byte).decode(),
+            tags=tuple(values.from_json(tags)),
+            timestamp=values.from_micros_or_none(timestamp),
+            created_at=values.from_micros(created_at),
+            **dict(zip(_AS_THEY_ARE, others, strict=True)),
+        )
+        for memory, first_byte, last_byte, tags, timestamp, created_at, *others in joined
+    ]

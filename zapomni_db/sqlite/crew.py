@@ -1,0 +1,68 @@
+"""The threads of a store: two that read, one that writes. They begin with the first job and end when the store is closed."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import apsw
+
+from zapomni_db.sqlite.database import Database
+from zapomni_db.sqlite.jobs import Job, Jobs
+from zapomni_db.sqlite.reader import Reader
+from zapomni_db.sqlite.writer import Writer
+
+_READERS = 2
+
+
+class Crew:
+    """Gives work to the threads."""
+
+    def __init__(self, database: Database) -> None:
+        self.process = os.getpid()
+        self._reading, self._writing = Jobs(), Jobs()
+        self._readers = [Thread("zapomni-reader", Reader(database, self._reading).run) for _ in range(_READERS)]
+        self._writer = Thread("zapomni-writer", Writer(database, self._writing).run)
+
+    def read(self, work: Callable[[apsw.Connection], Any]) -> "Future[Any]":
+        """Let a reading thread do this."""
+        return self._reading.put(Job(work))
+
+    def write(self, work: Callable[[apsw.Connection], Any], *, alone: bool) -> "Future[Any]":
+        """Let the writing thread do this, in a transaction; alone, outside of one."""
+        return self._writing.put(Job(work, alone))
+
+    async def close(self, patience: float) -> None:
+        """End the threads when they have done what was asked; the writer last, who tidies up.
+
+        A writer that waits for a gate that is never opened is left behind, and ends when it is.
+        """
+        self._reading.close()
+        for reader in self._readers:
+            await reader.end(patience)
+        self._writing.close()
+        await self._writer.end(patience)
+
+
+class Thread:
+    """A thread that does not keep the process from ending, and a way to wait for its end."""
+
+    def __init__(self, name: str, run: Callable[[], None]) -> None:
+        self._run = run
+        self._ended: Future[None] = Future()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+
+    async def end(self, patience: float) -> None:
+        """Wait for its end, at most so long."""
+        await asyncio.wait([asyncio.wrap_future(self._ended)], timeout=patience)
+        if self._ended.done():
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            self._run()
+        finally:
+            self._ended.set_result(None)

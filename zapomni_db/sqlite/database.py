@@ -1,0 +1,106 @@
+"""The file as a whole: looked at before it is trusted, made or brought up to date, then connected to."""
+
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
+from zapomni_db.sqlite import schema
+from zapomni_db.sqlite.connections import closed_on_error, last_change, one, open_connection
+from zapomni_db.sqlite.failures import damaged, translated
+from zapomni_db.sqlite.files import Footprint, make_file
+from zapomni_db.sqlite.gate import Gate
+from zapomni_db.sqlite.witness import Note, Witness
+
+
+class Database:
+    """One file, its gate and its witness. Nothing is opened before the first `connect`."""
+
+    def __init__(self, path: Path, patience: float) -> None:
+        self.path = path.resolve()
+        self.gate = Gate(self.path)
+        self._witness = Witness(self.path)
+        self._patience = patience
+        self._preparing = threading.Lock()
+        self._footprint: Footprint | None = None
+        self._name = ""
+
+    def connect(self, *, writing: bool = False) -> apsw.Connection:
+        """A new connection to a store that is sound as far as one can see at once."""
+        with self._preparing, translated(self.path):
+            if self._footprint:
+                self._footprint.check()
+            else:
+                self._prepare()
+            connection = open_connection(self.path, writing=writing)
+            with closed_on_error(connection):
+                connection.pragma("query_only", not writing)
+                last_change(connection)
+                self._footprint = self._footprint or Footprint.of(self.path)
+            return connection
+
+    def guard(self, connection: apsw.Connection) -> None:
+        """Refuse to go on where another process took the files away or brought them to a newer version meanwhile."""
+        if self._footprint:
+            self._footprint.check()
+        self._refuse_newer(connection.pragma("user_version"))
+
+    def note(self, change: int) -> None:
+        """Everything up to this change is committed."""
+        self._witness.write(Note(self._name, change))
+
+    def close(self) -> None:
+        """Let go of the files beside the store."""
+        self.gate.close()
+        self._witness.close()
+
+    def _prepare(self) -> None:
+        make_file(self.path, self._witness)
+        noted = self._witness.read()
+        with closing(open_connection(self.path)) as connection:
+            if connection.readonly("main"):
+                raise StoreUnavailableError(
+                    f"The store {self.path} is read-only: give this user the right to write it."
+                )
+            if not self._is_current(connection):
+                with self.gate.hold(self._patience):
+                    self._adopt(connection)
+            self._name = one(connection, "SELECT value FROM meta WHERE key = 'store'")
+            self._refuse_behind(noted, last_change(connection))
+
+    def _is_current(self, connection: apsw.Connection) -> bool:
+        version, application = connection.pragma("user_version"), connection.pragma("application_id")
+        if application == schema.APPLICATION_ID:
+            self._refuse_newer(version)
+            return bool(version == len(schema.MIGRATIONS) and connection.pragma("journal_mode") == "wal")
+        if version or application or one(connection, "SELECT count(*) FROM sqlite_schema"):
+            raise StoreUnavailableError(f"The file {self.path} is a database of another program: choose another path.")
+        return False
+
+    def _adopt(self, connection: apsw.Connection) -> None:
+        """Make the store, or bring it up to date; another process may have done so while this one waited."""
+        if self._is_current(connection):
+            return
+        if not connection.pragma("application_id") and self._witness.read():
+            raise damaged(self.path, "nothing is in the file, but memories were kept in it: is its -wal missing?")
+        if connection.pragma("journal_mode", "wal") != "wal":
+            raise StoreUnavailableError(f"The store {self.path} is where files cannot be shared: choose a local disk.")
+        schema.migrate(connection)
+
+    def _refuse_newer(self, version: int) -> None:
+        if version > len(schema.MIGRATIONS):
+            raise StoreTooNewError(
+                f"The store {self.path} was made by a newer Zapomni (version {version} of its format,"
+                f" this one knows {len(schema.MIGRATIONS)}): update Zapomni. Nothing was changed."
+            )
+
+    def _refuse_behind(self, noted: Note | None, change: int) -> None:
+        """What was noted before is in the store now, or was lost."""
+        if noted and noted.store == self._name and noted.change > change and self._witness.read() == noted:
+            raise damaged(
+                self.path,
+                f"its last {noted.change - change} changes are missing: its -wal was removed, or an old copy was put in its"
+                f" place. Put the -wal back, or delete {self.path}.lock to go on with what is there",
+            )

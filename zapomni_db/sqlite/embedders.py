@@ -1,0 +1,147 @@
+"""Whose vectors the store holds, and which of them serve; vectors and codes by embedder and chunk."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from zapomni_db.arrays import Vector
+from zapomni_db.errors import EmbedderMismatchError
+from zapomni_db.records import EmbedderIdentity
+from zapomni_db.sqlite import codes
+from zapomni_db.sqlite.connections import one, rows
+
+_SELECT = "SELECT id, name, model, dimension FROM embedder WHERE "
+_CHUNKS = 1 << 40  # numbers for chunks, in the numbers of each embedder's vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Embedder:
+    """An embedder that the store knows, by number."""
+
+    number: int
+    identity: EmbedderIdentity
+
+    def vector_number(self, chunk: int) -> int:
+        """Under which number the vector and the code of a chunk are kept."""
+        return self.number * _CHUNKS + chunk
+
+    @property
+    def vector_numbers(self) -> tuple[int, int]:
+        """The first and the last of its numbers."""
+        return self.vector_number(0), self.vector_number(_CHUNKS - 1)
+
+
+def serving(connection: apsw.Connection) -> Embedder | None:
+    """The embedder whose vectors serve; None while there are none."""
+    return _embedder(connection, "id = (SELECT value FROM meta WHERE key = 'serving')")
+
+
+def find_idle(connection: apsw.Connection) -> Embedder | None:
+    """An embedder whose vectors do not serve."""
+    return _embedder(connection, "id != (SELECT value FROM meta WHERE key = 'serving') LIMIT 1")
+
+
+def find(connection: apsw.Connection, identity: EmbedderIdentity) -> Embedder | None:
+    """The embedder, if the store has vectors of it."""
+    return _embedder(connection, "(name, model, dimension) = (?, ?, ?)", *_columns(identity))
+
+
+def _embedder(connection: apsw.Connection, which: str, *values: str | int) -> Embedder | None:
+    row = one(connection, _SELECT + which, *values)
+    return Embedder(row[0], EmbedderIdentity(*row[1:])) if row else None
+
+
+def _columns(identity: EmbedderIdentity) -> tuple[str, str, int]:
+    return identity.name, identity.model, identity.dimension
+
+
+def serve(connection: apsw.Connection, embedder: Embedder) -> None:
+    """Let this embedder's vectors serve."""
+    connection.execute("REPLACE INTO meta VALUES('serving', ?)", (embedder.number,))
+
+
+def require(connection: apsw.Connection, identity: EmbedderIdentity) -> Embedder:
+    """The serving embedder, which must be this one; the first settles it."""
+    current = serving(connection)
+    if current is None:
+        current = register(connection, identity)
+        serve(connection, current)
+    if current.identity != identity:
+        raise EmbedderMismatchError(
+            f"The vectors of this store were made by {describe(current.identity)}, not by {describe(identity)}."
+            " Use that embedder, or run `zapomni reindex` to make them anew."
+        )
+    return current
+
+
+def register(connection: apsw.Connection, identity: EmbedderIdentity) -> Embedder:
+    """The embedder with its number, a new one if need be."""
+    number = one(
+        connection,
+        "INSERT INTO embedder(name, model, dimension) VALUES(?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id",
+        *_columns(identity),
+    )
+    return Embedder(number, identity)
+
+
+def describe(identity: EmbedderIdentity) -> str:
+    """An embedder's name for people."""
+    return f"{identity.name} ({identity.model}, {identity.dimension} dimensions)"
+
+
+def keep_vectors(connection: apsw.Connection, embedder: Embedder, vectors: Iterable[tuple[int, bytes, Vector]]) -> None:
+    """Keep the vectors of chunks, with the digest of what was embedded, and their codes."""
+    kept = [
+        (embedder.vector_number(chunk), digest, codes.keep(vector, embedder.identity.dimension))
+        for chunk, digest, vector in vectors
+    ]
+    connection.executemany(
+        "REPLACE INTO vector VALUES(?, ?, ?, ?)",
+        [(number, digest, value.tobytes(), codes.checksum(value.tobytes())) for number, digest, value in kept],
+    )
+    connection.executemany(
+        "REPLACE INTO code VALUES(?, ?)", [(number, codes.signs(value)) for number, _, value in kept]
+    )
+
+
+def vectors_by_digest(
+    connection: apsw.Connection, identity: EmbedderIdentity, digests: Sequence[bytes]
+) -> dict[bytes, Vector]:
+    """Vectors that this embedder already made."""
+    embedder = find(connection, identity)
+    if embedder is None or not digests:
+        return {}
+    found = rows(
+        connection,
+        "SELECT digest, vector.value FROM carray(?) wanted CROSS JOIN vector ON digest = wanted.value"
+        " WHERE id BETWEEN ? AND ?",
+        apsw.carray(tuple(digests)),
+        *embedder.vector_numbers,
+    )
+    return {digest: codes.read_vectors(value, 1)[0] for digest, value in found}
+
+
+def drop_vectors(connection: apsw.Connection, chunks: range) -> None:
+    """Forget the vectors of chunks that follow each other, by every embedder."""
+    for (number,) in list(rows(connection, "SELECT id FROM embedder")):
+        bounds = (number * _CHUNKS + chunks.start, number * _CHUNKS + chunks.stop - 1)
+        connection.execute("DELETE FROM vector WHERE id BETWEEN ? AND ?", bounds)
+        connection.execute("DELETE FROM code WHERE id BETWEEN ? AND ?", bounds)
+
+
+def forget_vectors(connection: apsw.Connection, embedder: Embedder, limit: int) -> bool:
+    """Forget some vectors of an embedder; False if there are none."""
+    first, last = embedder.vector_numbers
+    end = one(
+        connection, "SELECT max(id) FROM (SELECT id FROM code WHERE id BETWEEN ? AND ? LIMIT ?)", first, last, limit
+    )
+    connection.execute("DELETE FROM vector WHERE id BETWEEN ? AND ?", (first, end))
+    connection.execute("DELETE FROM code WHERE id BETWEEN ? AND ?", (first, end))
+    return end is not None
+
+
+def forget(connection: apsw.Connection, embedder: Embedder) -> None:
+    """Forget an embedder that has no vectors any more."""
+    connection.execute("DELETE FROM embedder WHERE id = ?", (embedder.number,))

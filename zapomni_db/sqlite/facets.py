@@ -1,0 +1,88 @@
+"""What filters can ask for: a digest of each tag, source, kind, conversation, author and plain metadata value of a memory.
+
+One narrow table answers every part of a filter but the dates, and nothing that a caller sends becomes part of a statement.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import apsw
+
+from zapomni_db.arrays import Rows
+from zapomni_db.filters import Filter, Scalar
+from zapomni_db.sqlite.connections import one
+from zapomni_db.sqlite.values import digest, integers
+
+
+def facets_of(
+    workspace: str,
+    *,
+    kind: str,
+    source: str,
+    author: str,
+    conversation: str,
+    tags: Iterable[str],
+    metadata: Mapping[str, Any],
+) -> set[bytes]:
+    """All that filters can ask for of one memory."""
+    named = {"kind": kind, "source": source, "author": author, "conversation": conversation}
+    facets = {_facet(workspace, name, value) for name, value in named.items() if value}
+    facets |= {_facet(workspace, "tag", tag) for tag in tags}
+    return facets | {_facet(workspace, "metadata", key, value) for key, value in metadata.items() if _is_scalar(value)}
+
+
+def asked(workspace: str, wanted: Filter) -> Iterator[tuple[bytes, ...]]:
+    """What a memory must have: one of each group."""
+    named = {
+        "kind": wanted.kinds,
+        "source": wanted.sources,
+        "author": wanted.authors,
+        "conversation": wanted.conversations,
+    }
+    yield from ((_facet(workspace, "tag", tag),) for tag in wanted.tags)
+    yield from (tuple(_facet(workspace, name, value) for value in values) for name, values in named.items() if values)
+    for key, values in wanted.metadata.items():
+        yield tuple(_facet(workspace, "metadata", key, value) for value in values)
+
+
+def keep_facets(connection: apsw.Connection, memory: int, facets: Iterable[bytes]) -> None:
+    """Let a memory be filtered by these."""
+    connection.executemany("INSERT INTO facet VALUES(?, ?)", [(facet, memory) for facet in facets])
+
+
+def drop_facets(connection: apsw.Connection, memory: int, facets: Iterable[bytes]) -> None:
+    """Forget what a memory could be filtered by."""
+    connection.executemany("DELETE FROM facet WHERE digest = ? AND memory = ?", [(facet, memory) for facet in facets])
+
+
+def has_facets(connection: apsw.Connection, memory: int, facets: set[bytes]) -> bool:
+    """Whether a memory can be filtered by all of these."""
+    statement = "SELECT count(*) FROM carray(?) CROSS JOIN facet ON digest = carray.value AND memory = ?"
+    return not facets or one(connection, statement, apsw.carray(tuple(facets)), memory) == len(facets)
+
+
+def holding(connection: apsw.Connection, group: Sequence[bytes]) -> Rows:
+    """The memories that have one of these, dead ones too, in no order."""
+    if not group:
+        return integers(None)
+    return integers(
+        one(
+            connection,
+            "SELECT group_concat(memory) FROM carray(?) CROSS JOIN facet ON digest = carray.value",
+            apsw.carray(tuple(group)),
+        )
+    )
+
+
+def _facet(*parts: Scalar) -> bytes:
+    """Equal values give equal digests: 1 is 1.0, but not true and not "1"."""
+    return digest(json.dumps([_whole(part) for part in parts]).encode())
+
+
+def _whole(value: Scalar) -> Scalar:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)

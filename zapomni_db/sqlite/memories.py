@@ -1,0 +1,140 @@
+"""Memories as rows of the file: written once, read whole, sealed so that a change by anyone else is noticed."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import apsw
+
+from zapomni_db.records import Memory
+from zapomni_db.sqlite import values
+from zapomni_db.sqlite.bodies import read_body
+from zapomni_db.sqlite.chunks import ChunkRow
+from zapomni_db.sqlite.connections import one, rows
+from zapomni_db.sqlite.facets import facets_of
+
+
+class Row(NamedTuple):
+    """A memory as it stands in the file, without its text."""
+
+    uid: str
+    workspace: str
+    kind: str
+    source: str
+    author: str
+    conversation: str
+    tags: str
+    metadata: str
+    timestamp: int | None
+    created_at: int
+    id: int
+    first_chunk: int
+    chunks: int
+    content: bytes | None
+    seal: bytes = b""
+    deleted_at: int | None = None
+    replaces: str | None = None
+    replaced_by: str | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is searched."""
+        return self.deleted_at is None and self.replaced_by is None
+
+    @property
+    def chunk_numbers(self) -> range:
+        """The numbers of its chunks."""
+        return range(self.first_chunk, self.first_chunk + self.chunks)
+
+    @property
+    def facets(self) -> set[bytes]:
+        """What it can be filtered by."""
+        return facets_of(
+            self.workspace,
+            kind=self.kind,
+            source=self.source,
+            author=self.author,
+            conversation=self.conversation,
+            tags=values.from_json(self.tags),
+            metadata=values.from_json(self.metadata),
+        )
+
+    def sealed(self, text: bytes, chunks: Sequence[ChunkRow]) -> "Row":
+        """The same row with a digest of all that never changes in a memory."""
+        fixed = self[: Row._fields.index("content")]
+        return self._replace(
+            seal=values.digest(values.to_json("memory", [fixed, chunks]).encode(), self.content or b"", text)
+        )
+
+
+_COLUMNS = ", ".join(Row._fields)
+_SELECT = f"SELECT {_COLUMNS} FROM memory "  # noqa: S608 - columns of ours
+
+
+def find(connection: apsw.Connection, workspace: str, uid: str) -> Row | None:
+    """A memory by its id."""
+    if not (values.is_text(workspace) and values.is_text(uid)):
+        return None
+    row = one(connection, _SELECT + "WHERE uid = ? AND workspace = ?", uid, workspace)
+    return Row(*row) if row else None
+
+
+def find_same(connection: apsw.Connection, workspace: str, content: bytes) -> Row | None:
+    """A memory with the same content that nothing replaced, deleted or not."""
+    same = _SELECT + "WHERE workspace = ? AND content = ? AND replaced_by IS NULL"
+    row = one(connection, same, workspace, content)
+    return Row(*row) if row else None
+
+
+def find_deleted(connection: apsw.Connection, workspace: str, before: int, limit: int) -> list[Row]:
+    """Some memories that were deleted before a moment."""
+    found = rows(connection, _SELECT + "WHERE workspace = ? AND deleted_at < ? LIMIT ?", workspace, before, limit)
+    return [Row(*row) for row in found]
+
+
+def everything(connection: apsw.Connection) -> Iterator[Row]:
+    """All memories of all workspaces."""
+    for row in rows(connection, _SELECT + "ORDER BY id"):
+        yield Row(*row)
+
+
+def insert(connection: apsw.Connection, row: Row) -> None:
+    """Keep a memory's row."""
+    moment = row.created_at if row.timestamp is None else row.timestamp
+    bound = (*row, moment, values.thread_of(row.conversation))
+    connection.execute(f"INSERT INTO memory({_COLUMNS}, moment, thread) VALUES({', '.join('?' * len(bound))})", bound)
+
+
+def drop(connection: apsw.Connection, row: Row) -> None:
+    """Forget a memory's row."""
+    connection.execute("DELETE FROM memory WHERE id = ?", (row.id,))
+
+
+def next_number(connection: apsw.Connection, table: str) -> int:
+    """The number of the next row; numbers of purged rows are not given again."""
+    return (one(connection, "SELECT seq FROM sqlite_sequence WHERE name = ?", table) or 0) + 1
+
+
+def get(connection: apsw.Connection, workspace: str, uid: str) -> Memory | None:
+    """A memory with its text, hidden or not."""
+    row = find(connection, workspace, uid)
+    return _read(connection, row) if row else None
+
+
+def _read(connection: apsw.Connection, row: Row) -> Memory:
+    return Memory(
+        id=row.uid,
+        workspace=row.workspace,
+        kind=row.kind,
+        text=read_body(connection, row.id).decode(),
+        metadata=values.from_json(row.metadata),
+        tags=tuple(values.from_json(row.tags)),
+        source=row.source,
+        author=row.author,
+        conversation=row.conversation,
+        timestamp=values.from_micros_or_none(row.timestamp),
+        created_at=values.from_micros(row.created_at),
+        deleted_at=values.from_micros_or_none(row.deleted_at),
+        replaces=row.replaces,
+        replaced_by=row.replaced_by,
+        chunks=row.chunks,
+    )

@@ -1,0 +1,42 @@
+"""The terms of chunks as FTS5 keeps them: any text is a term, and is found as exactly what it was."""
+
+import re
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+
+from zapomni_db.arrays import Rows
+from zapomni_db.sqlite.connections import one
+from zapomni_db.sqlite.values import digest, integers
+
+# FTS5 would fold A to Z, split at control characters and spaces, and cut what is very long. Such terms are kept by digest,
+# behind a mark that no term itself can begin with.
+_MARK = "\ue000"
+_PLAIN = re.compile(rf"[^A-Z\x00-\x20\x7f\ud800-\udfff{_MARK}]{{1,200}}")
+
+
+def token(term: str) -> str:
+    """A term as it stands in the index."""
+    if _PLAIN.fullmatch(term):
+        return term
+    return _MARK + digest(term.encode(errors="surrogatepass")).hex()
+
+
+def keep_terms(connection: apsw.Connection, chunks: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """Let chunks be found by their terms."""
+    connection.executemany(
+        "INSERT INTO term(rowid, terms) VALUES(?, ?)", [(chunk, " ".join(map(token, terms))) for chunk, terms in chunks]
+    )
+
+
+def drop_terms(connection: apsw.Connection, chunks: Sequence[int]) -> None:
+    """Let chunks not be found any more."""
+    connection.executemany("DELETE FROM term WHERE rowid = ?", [(chunk,) for chunk in chunks])
+
+
+def postings(connection: apsw.Connection, term: str) -> tuple[Rows, Rows]:
+    """The chunks that hold a term, growing, dead ones too, and how often each holds it."""
+    holding = integers(one(connection, "SELECT group_concat(doc) FROM vocabulary WHERE term = ?", token(term)))
+    first = np.flatnonzero(np.diff(holding, prepend=-1))
+    return holding[first], np.diff(first, append=len(holding))
