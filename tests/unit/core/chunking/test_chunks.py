@@ -1,0 +1,190 @@
+"""Every text is cut into chunks of a modest size, and nothing of it is lost."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zapomni_core.chunking import chunk
+from zapomni_core.embedding import guess_tokens
+
+LANGUAGES = st.sampled_from([None, "markdown", "text", "python", "go", "no such language"])
+FRAGMENTS = st.sampled_from(
+    [
+        *(
+            "word ",
+            "sentence. ",
+            "Line\n",
+            "\n\n",
+            "\r\n",
+            "\r\n\r\n",
+            "   ",
+            "\t",
+            "\u200b",
+            "# Title\n",
+            "## Sub\n",
+            "```\n",
+        ),
+        *(
+            "~~~~py\n",
+            "Setext\n===\n",
+            "- item\n",
+            "1. first\n",
+            "| a | b |\n",
+            "def f():\n    return 1\n",
+            "}\n",
+            "class A:\n",
+        ),
+        *(
+            "漢字かな。",
+            "、",
+            "สวัสดี",
+            "שלום עולם. ",
+            "हिन्दी।",
+            "👨‍👩‍👧‍👦",
+            "🇺🇦",
+            "👍🏽",
+            "e\u0301\u0323",
+            "\ud800",
+            "\udc00",
+            "\0",
+            "...",
+        ),
+        *("x" * 70, "=" * 40, " " * 50, "\n" * 20, "https://example.org/a/b?c=d&e=f", '"quoted."'),
+    ]
+)
+TEXTS = st.text() | st.lists(FRAGMENTS, max_size=120).map("".join)
+
+
+def chunks_of(text, language=None, *, size=40, overlap=8):
+    return chunk(text, tokens=guess_tokens, language=language, chunk_tokens=size, overlap_tokens=overlap)
+
+
+@settings(deadline=None)
+@given(TEXTS, LANGUAGES)
+def test_the_fresh_parts_are_the_text(text, language):
+    assert "".join(text[part.fresh : part.end] for part in chunks_of(text, language)) == text
+
+
+@settings(deadline=None)
+@given(TEXTS, LANGUAGES)
+def test_no_chunk_is_larger_than_asked_but_for_its_overlap(text, language):
+    for part in chunks_of(text, language):
+        fresh = text[part.fresh : part.end].strip()
+        assert guess_tokens(fresh) <= 40
+        assert len(" ".join(fresh.split())) <= 40 * 16 + 32
+        assert guess_tokens(text[part.start : part.fresh].strip()) <= 8
+
+
+@settings(deadline=None)
+@given(TEXTS, LANGUAGES)
+def test_an_overlap_reaches_no_further_back_than_the_chunk_before(text, language):
+    parts = chunks_of(text, language)
+    assert all(part.start <= part.fresh < part.end for part in parts)
+    assert all(before.fresh <= after.start for before, after in pairwise(parts))
+
+
+@settings(deadline=None)
+@given(TEXTS, LANGUAGES)
+def test_no_chunk_is_blank_unless_the_text_is(text, language):
+    if text.strip():
+        assert all(text[part.fresh : part.end].strip() for part in chunks_of(text, language))
+
+
+@settings(deadline=None)
+@given(TEXTS, LANGUAGES)
+def test_the_same_text_is_cut_in_the_same_way(text, language):
+    assert chunks_of(text, language) == chunks_of(text, language)
+
+
+def test_an_empty_text_has_no_chunks():
+    assert chunks_of("") == []
+
+
+def test_a_short_text_is_one_chunk():
+    text = "  Anna moved to Lisbon in May.\n"
+    (only,) = chunks_of(text)
+    assert (only.start, only.fresh, only.end, only.heading) == (0, 0, len(text), "")
+
+
+def test_a_text_is_cut_between_paragraphs_where_that_leaves_chunks_full_enough():
+    paragraphs = [f"Paragraph {number} has a few words. It has two sentences.\n\n" for number in range(9)]
+    parts = chunks_of("".join(paragraphs))
+    starts = {sum(map(len, paragraphs[:number])) for number in range(9)}
+    assert len(parts) > 2
+    assert {part.fresh for part in parts} <= starts
+
+
+def test_a_long_paragraph_is_cut_between_sentences():
+    text = " ".join(f"The sentence with number {number} says little." for number in range(30))
+    assert all(text[part.fresh :].startswith("The sentence") for part in chunks_of(text))
+
+
+def test_a_long_sentence_is_cut_between_words():
+    text = "word " * 500
+    assert all(text[part.fresh :].startswith("word") for part in chunks_of(text))
+
+
+@pytest.mark.parametrize(
+    "sentence", ["今天的天气真的很好我们去公园散步吧。", "今日は天気がとても良いので公園を散歩しましょう！"]
+)
+def test_sentences_of_scripts_without_spaces_are_told_by_their_own_marks(sentence):
+    text = sentence * 40
+    parts = chunks_of(text)
+    assert len(parts) > 5
+    assert all(part.fresh % len(sentence) == 0 for part in parts)
+
+
+@pytest.mark.parametrize("character", ["👨‍👩‍👧‍👦", "🇺🇦", "👍🏽", "e\u0301\u0323", "각", "\r\n"])
+def test_what_a_reader_sees_as_one_character_is_not_cut(character):
+    text = character * 2000
+    parts = chunks_of(text, "text")
+    assert all(part.start % len(character) == part.fresh % len(character) == 0 for part in parts)
+
+
+def test_a_letter_with_a_thousand_marks_is_cut_nevertheless():
+    assert len(chunks_of("e" + "\u0301" * 10_000)) > 5
+
+
+def test_the_last_chunk_is_no_scrap():
+    text = "word " * 42
+    sizes = [guess_tokens(text[part.fresh : part.end]) for part in chunks_of(text)]
+    assert len(sizes) == 2
+    assert min(sizes) >= 10
+
+
+def test_a_chunk_repeats_the_last_sentence_of_the_one_before():
+    text = "Five words are right here. " * 40
+    _, second, *_ = chunks_of(text)
+    assert text[second.start : second.fresh] == "Five words are right here. "
+
+
+def test_an_overlap_of_a_long_sentence_begins_at_a_word():
+    text = "abcde " * 200
+    _, second, *_ = chunks_of(text)
+    assert text[second.start : second.fresh] == "abcde " * 8
+
+
+def test_the_counter_of_tokens_sees_each_character_a_few_times_and_never_a_long_text():
+    lengths = []
+
+    def tokens(text):
+        lengths.append(len(text))
+        return guess_tokens(text)
+
+    text = "A sentence of some words, as they come. " * 2500 + "x" * 100_000 + "\n\nparagraph" * 5000
+    chunk(text, tokens=tokens)
+    assert max(lengths) <= 200 * 16 + 15
+    assert sum(lengths) < 8 * len(text)
+
+
+def test_a_counter_that_sees_no_tokens_does_not_make_endless_chunks():
+    text = "word " * 10_000
+    assert max(part.end - part.start for part in chunk(text, tokens=lambda text: 0)) < 4000
+
+
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "\n" * 1_000_000, "." * 300_000, "# " * 300_000, "```\n" * 100_000])
+def test_a_monstrous_text_is_cut_like_any_other(text):
+    parts = chunk(text, tokens=guess_tokens)
+    assert "".join(text[part.fresh : part.end] for part in parts) == text

@@ -1,0 +1,71 @@
+"""Chunks, and how a text becomes them: sections, then blocks, then pieces, then as many pieces as a chunk holds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from zapomni_core.chunking.languages import is_code, is_markdown, is_text
+from zapomni_core.chunking.layout import CODE, DEFINITION, PROSE
+from zapomni_core.chunking.markdown import has_headings, sections_of
+from zapomni_core.chunking.overlap import overlap_start
+from zapomni_core.chunking.packing import first_pieces
+from zapomni_core.chunking.pieces import pieces_of
+from zapomni_core.chunking.sections import Block, Section
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a text, from `start` to `end`. What is before `fresh` repeats the end of the chunk before it.
+
+    The fresh parts of all chunks, one after the other, are the text. `heading` is the path of headings above the chunk,
+    `A > B > C`, where the text is Markdown.
+    """
+
+    start: int
+    fresh: int
+    end: int
+    heading: str = ""
+
+
+def chunk(
+    text: str,
+    *,
+    tokens: Callable[[str], int],
+    language: str | None = None,
+    chunk_tokens: int = 200,
+    overlap_tokens: int = 30,
+) -> list[Chunk]:
+    """The chunks of a text: about `chunk_tokens` of fresh text each, after about `overlap_tokens` of the one before.
+
+    `tokens` counts the tokens of a short text; the embedder has it. `language` is `markdown`, `text` or the name of a
+    programming language. Without it, and if nobody knows it, a text with Markdown headings is Markdown, any other is text.
+    """
+    found: list[Chunk] = []
+    for section in _sections(text, language):
+        found += _chunks(text, section, tokens, chunk_tokens, overlap_tokens)
+    return found
+
+
+def _sections(text: str, language: str | None) -> list[Section]:
+    if not text:
+        return []
+    if is_code(language):
+        return [Section("", (Block(0, len(text), CODE),))]
+    if is_markdown(language) or (not is_text(language) and has_headings(text)):
+        return sections_of(text)
+    return [Section("", (Block(0, len(text), PROSE),))]
+
+
+def _chunks(
+    text: str, section: Section, tokens: Callable[[str], int], chunk_tokens: int, overlap_tokens: int
+) -> Iterator[Chunk]:
+    end = section.blocks[-1].end
+    pieces = pieces_of(text, section.blocks, tokens, chunk_tokens)
+    firsts = list(first_pieces(pieces, chunk_tokens))
+    ends = [piece.start for piece in firsts[1:]] + [end]
+    yield Chunk(firsts[0].start, firsts[0].start, ends[0], section.heading)
+    for (before, piece), stop in zip(pairwise(firsts), ends[1:], strict=True):
+        fresh = piece.start
+        whole = piece.strength >= DEFINITION  # what went before is a thing of its own
+        start = fresh if whole else overlap_start(text, before.start, fresh, tokens, overlap_tokens)
+        yield Chunk(start, fresh, stop, section.heading)

@@ -1,0 +1,130 @@
+"""The sections of a Markdown text: its headings and what stands under each, with fenced code as blocks of their own."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from zapomni_core.chunking.layout import CODE, PROSE
+from zapomni_core.chunking.sections import Block, Section
+
+_LONGEST_TITLE = 200
+
+_EVENT = re.compile(
+    r"""
+    ^ [ \t]*+ (?P<fence> `{3,}+ | ~{3,}+ ) (?P<info> [^\n]*+ ) $
+    | ^ [ ]{0,3} (?P<marks> \#{1,6} ) (?P<title> [ \t\r] [^\n]*+ )? $
+    | (?: \A | (?<=\n\n) | (?<=\n\r\n) ) (?P<line> [^\s\#>|*+-] [^\n]*+ ) \n [ ]{0,3} (?P<rule> =++ | -{3,}+ ) [ \t\r]*+ $
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
+_DECORATION = re.compile(r"[*`]|(?:^|\s)#+\s*$|\{#[^{}]*\}\s*$")
+_EMPTY_LINE_BEFORE = re.compile(r"(?:\A|\n)[^\S\n]*\n\Z|\A\Z")
+_EMPTY_LINE_AFTER = re.compile(r"\n[^\S\n]*(?:\n|\Z)|\Z")
+_A_LINE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    start: int
+    end: int
+    level: int
+    raw: str
+
+    @property
+    def title(self) -> str:
+        """The heading without its decoration."""
+        return _DECORATION.sub("", _LINK.sub(r"\1", self.raw.strip()[:_LONGEST_TITLE])).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A section while it is read: where it starts, where its headings end, and what was found in it."""
+
+    start: int
+    body: int
+    path: list[_Heading]
+    fences: list[_Fence] = field(default_factory=list)
+
+    def to_section(self, end: int) -> Section:
+        titles = [heading.title for heading in self.path]
+        return Section(" > ".join(filter(None, titles)), tuple(_blocks(self.start, end, self.fences)))
+
+
+def has_headings(text: str) -> bool:
+    """Whether the text clearly has Markdown headings. A comment of a script looks like one, but seldom stands alone."""
+    headings = (found for found in _outline(text) if isinstance(found, _Heading))
+    return any(heading.level > 1 or _stands_alone(text, heading) for heading in headings)
+
+
+def sections_of(text: str) -> list[Section]:
+    """The sections, from one heading to the next. A heading with nothing under it goes with the one that follows."""
+    drafts = [_Draft(0, 0, [])]
+    for found in _outline(text):
+        draft = drafts[-1]
+        if isinstance(found, _Fence):
+            draft.fences.append(found)
+        elif text[draft.body : found.start].strip():
+            drafts.append(_Draft(found.start, found.end, _below(draft.path, found)))
+        else:
+            draft.path, draft.body = _below(draft.path, found), found.end
+    ends = [draft.start for draft in drafts[1:]] + [len(text)]
+    return [draft.to_section(end) for draft, end in zip(drafts, ends, strict=True)]
+
+
+def _outline(text: str) -> Iterator[_Heading | _Fence]:
+    """The headings and fenced blocks, in order. What looks like a heading inside a fence is none."""
+    opening: re.Match[str] | None = None
+    for event in _EVENT.finditer(text):
+        if opening and _closes(event, opening):
+            yield _Fence(opening.start(), min(event.end() + 1, len(text)))
+            opening = None
+        elif not opening and event["fence"]:
+            opening = event if _opens(event) else None
+        elif not opening:
+            yield _heading(event)
+    if opening:
+        yield _Fence(opening.start(), len(text))
+
+
+def _opens(event: re.Match[str]) -> bool:
+    """Backticks with more backticks on the line are code within the line."""
+    return not (event["fence"].startswith("`") and "`" in event["info"])
+
+
+def _closes(event: re.Match[str], opening: re.Match[str]) -> bool:
+    """A fence closes with at least as many of its own marks, and nothing after them."""
+    return bool(event["fence"]) and event["fence"].startswith(opening["fence"]) and not event["info"].strip()
+
+
+def _heading(event: re.Match[str]) -> _Heading:
+    if event["marks"]:
+        return _Heading(event.start(), event.end(), len(event["marks"]), event["title"] or "")
+    return _Heading(event.start(), event.end(), 1 if event["rule"].startswith("=") else 2, event["line"])
+
+
+def _below(path: list[_Heading], heading: _Heading) -> list[_Heading]:
+    return [*(above for above in path if above.level < heading.level), heading]
+
+
+def _stands_alone(text: str, heading: _Heading) -> bool:
+    before = text[max(0, heading.start - _A_LINE) : heading.start]
+    after = text[heading.end : heading.end + _A_LINE]
+    return bool(_EMPTY_LINE_BEFORE.search(before) and _EMPTY_LINE_AFTER.match(after))
+
+
+def _blocks(start: int, end: int, fences: list[_Fence]) -> Iterator[Block]:
+    """The prose and the fenced blocks of one section, in turn."""
+    for fence in fences:
+        if start < fence.start:
+            yield Block(start, fence.start, PROSE)
+        yield Block(fence.start, fence.end, CODE, whole=True)
+        start = fence.end
+    if start < end:
+        yield Block(start, end, PROSE)

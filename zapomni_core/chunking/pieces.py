@@ -1,0 +1,73 @@
+"""Cuts blocks into pieces small enough to pack: at the best kind of place that makes them small."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from zapomni_core.chunking.graphemes import is_joined, last_seam
+from zapomni_core.chunking.layout import ANYWHERE, LINE, PARAGRAPH, Break, Layout
+from zapomni_core.chunking.sections import Block
+
+_LONGEST_TOKEN = 16
+"""Characters that count as one token at least, whatever the counter says: a chunk has a limit in characters too."""
+_STEP = 32
+"""Characters of a line, of some words, or of what is cut anywhere: finer pieces would cost time and gain nothing."""
+
+
+class Piece(NamedTuple):
+    """A piece reaches to the start of the next one. Its strength is that of the place where it begins."""
+
+    start: int
+    strength: int
+    cost: int
+
+
+def pieces_of(text: str, blocks: Iterable[Block], tokens: Callable[[str], int], limit: int) -> Iterator[Piece]:
+    """The pieces of some blocks, none dearer than `limit`, and most not than half of it, so that they pack well."""
+    cutter = _Cutter(text, tokens, limit)
+    for block in blocks:
+        small_enough = limit if block.whole else limit // 2
+        yield from cutter.cut(block.start, block.end, block.layout, PARAGRAPH, small_enough)
+
+
+class _Cutter:
+    def __init__(self, text: str, tokens: Callable[[str], int], limit: int) -> None:
+        self._text = text
+        self._tokens = tokens
+        self._limit = limit
+
+    def cut(self, start: int, end: int, layout: Layout, strength: int, small_enough: int) -> Iterator[Piece]:
+        """Pieces of a part of the text: itself if it is small enough, else by the first kind of place, and so on."""
+        cost = self._cost(start, end)
+        if cost <= small_enough:
+            yield Piece(start, strength, cost)
+        elif not layout:
+            yield from self._cut_anywhere(start, end, strength)
+        else:
+            kind, finer = layout[0], layout[1:]
+            for first, last in pairwise(chain([start], self._places(kind, start, end), [end])):
+                begins = strength if first == start else kind.strength
+                yield from self.cut(first, last, finer, begins, self._limit // 2)
+
+    def _places(self, kind: Break, start: int, end: int) -> Iterator[int]:
+        """Where to cut; lines and words only as finely as is of use."""
+        step = _STEP if kind.strength <= LINE else 1
+        before = start
+        for match in kind.pattern.finditer(self._text, start, end):
+            at = match.end()
+            if before + step <= at < end and not is_joined(self._text, at):
+                yield at
+                before = at
+
+    def _cut_anywhere(self, start: int, end: int, strength: int) -> Iterator[Piece]:
+        stop = start + len(self._text[start:end].rstrip())
+        while start < stop:
+            at = last_seam(self._text, start, min(start + _STEP, stop))
+            yield Piece(start, strength, self._cost(start, at))
+            start, strength = at, ANYWHERE
+
+    def _cost(self, start: int, end: int) -> int:
+        """White space around it is free. A long part is not counted: it is too dear anyway."""
+        part = self._text[start:end].strip()
+        least = len(part) // _LONGEST_TOKEN
+        return least if least > self._limit else max(least, self._tokens(part))

@@ -1,0 +1,36 @@
+"""What search and chunking must know of an embedder: measured for each, never taken from another."""
+
+from dataclasses import dataclass
+
+LARGE_STORE = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How an embedder is best used. The defaults are those of the default embedder.
+
+    The prefixes are put before what is embedded, by the embedder itself. `alpha_low` and `alpha_high` bound the weight
+    of words against vectors. Confidence is the logistic function of the bias and the weighted cover, cosine and z. A
+    chunk has about `chunk_tokens` of the embedder's tokens, after `overlap_tokens` of the chunk before. `rescored`
+    candidates get their exact cosine, `rescored_in_large` in a store of more than 200,000 chunks. A batch ends at
+    `batch_texts` texts or `batch_characters` characters, whichever comes first.
+    """
+
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    alpha_low: float = 0.3
+    alpha_high: float = 0.7
+    confidence_bias: float = -4.48
+    confidence_cover: float = 4.84
+    confidence_cosine: float = 8.58
+    confidence_z: float = -0.27
+    chunk_tokens: int = 200
+    overlap_tokens: int = 30
+    rescored: int = 1000
+    rescored_in_large: int = 2000
+    batch_texts: int = 32
+    batch_characters: int = 4000
+
+    def rescore(self, chunks: int) -> int:
+        """How many candidates get their exact cosine in a store of so many chunks."""
+        return self.rescored_in_large if chunks > LARGE_STORE else self.rescored

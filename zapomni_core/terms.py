@@ -1,0 +1,176 @@
+"""Search terms: one analyser for texts and for questions, in every script.
+
+A word is a run of letters, marks, digits and `_` of one script, after NFKC. Scripts that put no spaces between words
+give pairs of neighbouring characters. Other words are case-folded (`ё` as its plain letter), dropped if they are stop words, and
+stemmed. An identifier counts whole and in its parts: `getUserName` gives `getusernam get user name`.
+"""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import groupby
+from operator import add
+
+import Stemmer  # type: ignore[import-not-found]  # it has no types
+
+from zapomni_core.stopwords import STOP_WORDS
+
+LONGEST = 128
+"""Characters of a word that count. What is longer is data, not language, and stores have limits for a key."""
+_REMEMBERED = 32
+
+# Soft hyphens, joiners, direction marks, keycaps, variation selectors: a reader does not see them, a question lacks them.
+_UNSEEN = re.compile("[\u00ad\u200c-\u200f\u202a-\u202e\u2060\u20e3\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
+
+_HAN = "㐀-䶿一-鿿〇〡-〩"
+_RARE_HAN = "\U00020000-\U0002a6df\U0002a700-\U0002b738\U0002b740-\U0002b81d\U0002b820-\U0002cea1\U00030000-\U0003134a"
+_THAI, _LAO, _KHMER, _KANA = (0x0E01, 0x0E4E), (0x0E81, 0x0EDF), (0x1780, 0x17DD), (0x3005, 0x30FF)
+_CYRILLIC = ((0x0400, 0x052F), (0x1C80, 0x1C8F), (0x2DE0, 0x2DFF), (0xA640, 0xA69F))
+_HEBREW_AND_ARABIC, _INDIC = (0x0590, 0x08FF), (0x0900, 0x0DFF)
+_HANGUL = "가-힣ᄀ-ᇿㄱ-ㆎ"
+_MARKS = ((0x0300, 0x2FFF), (0x302A, 0x309A), (0xA000, 0xABFF), (0xFB00, 0xFFFF), (0x10000, 0x1E94F))
+
+_SHARP = r"(?:(?<=[A-Za-z])(?<!\w\w)(?:\+\+|#))?"  # C++ and C# are words too
+_ASCII_WORD = re.compile(rf"\w+{_SHARP}", re.ASCII)
+
+_UPPER, _LOWER = "A-ZÀ-ÖØ-ÞΑ-ΩЀ-Я", "a-zß-öø-ÿα-ωа-џ"
+_SEAM = re.compile(
+    rf"_+|(?:(?<=[{_LOWER}])|(?<=[{_LOWER}]\d)|(?<=[{_LOWER}]\d\d))(?=[{_UPPER}])|(?<=[{_UPPER}])(?=[{_UPPER}][{_LOWER}])"
+)
+_NUMBERED = re.compile(r"(\D+)(\d+)|(\d+)(\D+)")  # python3, 15kg; a hash has more seams, and stays whole
+
+
+class _Stemmers(threading.local):
+    """A stemmer is not for two threads at once. Their own caches are off: words are remembered here, with their parts."""
+
+    def __init__(self) -> None:
+        self.english = Stemmer.Stemmer("english", 0)
+        self.russian = Stemmer.Stemmer("russian", 0)
+
+
+_stemmers = _Stemmers()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """A word of a question as it was written, and its terms: the whole word's first; none if it is a stop word."""
+
+    word: str
+    terms: tuple[str, ...]
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text, in its order, with repeats."""
+    found: list[str] = []
+    for word in _words(text):
+        found += _terms_of(word)
+    return found
+
+
+def query_words(text: str) -> list[QueryWord]:
+    """The words of a question, in its order, with repeats and stop words."""
+    return [QueryWord(word, _terms_of(word)) for word in _words(text)]
+
+
+def query_terms(text: str) -> dict[str, str]:
+    """Each term of a question once, with the word that gave it first; where a script has no words, with itself."""
+    found: dict[str, str] = {}
+    for word in _words(text):
+        for term in _terms_of(word):
+            found.setdefault(term, term if _is_unspaced(word) else word)
+    return found
+
+
+def words(text: str) -> list[str]:
+    """The whole words of a text, case-folded, in its order: what names are compared by."""
+    return [_folded(word) for word in _words(text)]
+
+
+def _words(text: str) -> list[str]:
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return _word().findall(unicodedata.normalize("NFKC", _UNSEEN.sub("", text)))
+
+
+def _terms_of(word: str) -> tuple[str, ...]:
+    """Only short words of spaced scripts are remembered: other runs hardly come twice."""
+    return _remembered(word) if len(word) <= _REMEMBERED and word[0] < "\u0e00" else _analysed(word)
+
+
+def _analysed(word: str) -> tuple[str, ...]:
+    if _is_unspaced(word):
+        return tuple(map(add, word, word[1:])) or (word,)
+    if word.endswith(("+", "#")):
+        return (_folded(word), *_stems(word[:1]))
+    return tuple(dict.fromkeys(_stems(word, *_parts(word[:LONGEST]))))
+
+
+_remembered = lru_cache(maxsize=16_384)(_analysed)
+
+
+def _parts(word: str) -> Iterator[str]:
+    """The parts of an identifier; of any other word, the word itself."""
+    for part in filter(None, _SEAM.split(word)):
+        yield part
+        if numbered := _NUMBERED.fullmatch(part):
+            yield from filter(None, numbered.groups())
+
+
+def _stems(*parts: str) -> Iterator[str]:
+    for part in map(_folded, parts):
+        if part not in STOP_WORDS and part.strip("_"):
+            yield _stem(part)
+
+
+def _stem(word: str) -> str:
+    stemmer = _stemmers.russian if "\u0400" <= max(word) <= "\u052f" else _stemmers.english
+    return str(stemmer.stemWord(word))
+
+
+def _folded(word: str) -> str:
+    """Folding can undo the normal form, so that comes last."""
+    return unicodedata.normalize("NFKC", word[:LONGEST].casefold().replace("\u0451", "\u0435"))
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """What a word is. It begins with a letter or digit or `_`, and keeps the digits and `_` that follow its letters."""
+    unspaced, marks = _unspaced(), _characters(*_MARKS, categories="M")
+    scripts = [_characters(*_CYRILLIC), _characters(_HEBREW_AND_ARABIC), _characters(_INDIC), _HANGUL]
+    other = f"[^\\W{unspaced}{''.join(scripts)}\U00020000-\U0003ffff]+"
+    runs = [_run(other, marks) + _SHARP, *(_run(f"[{script}][{script}\\d_]*", marks) for script in scripts)]
+    return re.compile(rf"(?=\w)(?:{'|'.join(runs)}|[{unspaced}{_RARE_HAN}]+)")
+
+
+def _run(letters: str, marks: str) -> str:
+    """Letters with marks between and after them. Marks are many and rare: the look ahead spares most texts the search."""
+    return f"{letters}(?:(?=[^\x00-\u02ff])[{marks}]+(?:{letters})?)*"
+
+
+def _is_unspaced(word: str) -> bool:
+    return word[0] >= "\u0e00" and _unspaced_letter().match(word) is not None
+
+
+@cache
+def _unspaced_letter() -> re.Pattern[str]:
+    return re.compile(f"[{_unspaced()}{_RARE_HAN}]")
+
+
+@cache
+def _unspaced() -> str:
+    return _HAN + _characters(_THAI, _LAO, _KHMER, _KANA)
+
+
+def _characters(*ranges: tuple[int, int], categories: str = "LM") -> str:
+    """The characters of some ranges that are of some categories, for use between the brackets of a pattern."""
+    points = (
+        point
+        for first, last in ranges
+        for point in range(first, last + 1)
+        if unicodedata.category(chr(point))[0] in categories
+    )
+    runs = [[point for _, point in run] for _, run in groupby(enumerate(points), lambda pair: pair[1] - pair[0])]
+    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
