@@ -24,7 +24,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help venv test check suite lint types layers docs demo bench inspector clean
+.PHONY: help venv test check suite lint types layers docs demo bench soak inspector clean
 
 help: ## list these targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -42,10 +42,13 @@ docs: $(STAMP) ## build the documentation into docs/_build/html
 	@echo 'docs: docs/_build/html/index.html'
 
 demo: $(STAMP) ## see Zapomni at work
-	@$(BIN)/python -m zapomni_mcp.demo
+	@$(BIN)/zapomni demo
 
 bench: $(STAMP) ## measure speed, each figure beside its baseline
 	@$(BIN)/python benchmarks/run.py
+
+soak: $(STAMP) ## the long fault and load tests
+	@$(BIN)/python -m pytest -m soak tests
 
 inspector: $(STAMP) ## test with the MCP Inspector, which needs node
 	@$(BIN)/python -m pytest -m inspector tests/e2e
@@ -69,7 +72,7 @@ layers: $(STAMP)
 # pytest-cov combines what xdist's workers measured; programs that tests start are measured too, by coverage's
 # "patch = subprocess", if they are given COVERAGE_PROCESS_CONFIG.
 suite: $(STAMP)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not inspector' --cov --cov-report= tests plugins
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not inspector and not soak' --cov --cov-report= tests plugins
 	$(call floor,95,zapomni_core/host/registry.py$(comma)zapomni_core/host/validation.py$(comma)zapomni_mcp/tools/*)
 	$(call floor,90,zapomni_core/*)
 	$(call floor,90,zapomni_mcp/*)

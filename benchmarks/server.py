@@ -34,6 +34,7 @@ def _zapomni(
     """The command and environment of our server with generated plugins and no others."""
     home = folder / label
     if not home.exists():
+        home.mkdir()
         install(home, plugins)
     (folder / "empty.toml").touch()
     command = [str(Path(sys.executable).with_name("zapomni")), "serve", "--transport", transport]
@@ -45,6 +46,12 @@ def _zapomni(
     return command, environment
 
 
+def _as_installed(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Our server with the bundled plugins, and no others."""
+    command, environment = _zapomni(folder, "none", {})
+    return command, environment | {"ZAPOMNI_PLUGINS__DISABLE": "hello,audit"}
+
+
 def _bare() -> tuple[list[str], dict[str, str]]:
     return [sys.executable, str(HERE / "bare_server.py")], {}
 
@@ -53,6 +60,7 @@ def _cold_start(folder: Path) -> Table:
     kinds = {
         "bare SDK server": _bare(),
         "zapomni, 3 tools": _zapomni(folder, "three", {"noop": 3}),
+        "zapomni as installed, memory tools": _as_installed(folder),
         "zapomni, 1,000 tools of 100 plugins": _zapomni(folder, "many", {f"noop{n}": 10 for n in range(100)}),
     }
     wall: dict[str, list[float]] = {kind: [] for kind in kinds}

@@ -15,6 +15,8 @@ from zapomni_core.host.loading import Loader
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool
+from zapomni_core.models import HostStats
+from zapomni_core.provider import Providers
 from zapomni_core.settings import Settings
 
 log = logging.getLogger("zapomni.app")
@@ -25,12 +27,14 @@ class App:
 
     def __init__(self, settings: Settings | None = None, engine: Any = None) -> None:
         self.settings = settings or Settings()
-        self.engine = engine if engine is not None else MemoryEngine(self.settings)
+        self._providers = Providers()
+        self.engine = engine if engine is not None else MemoryEngine(self.settings, self._providers)
+        self.engine.host_stats = self.host_stats
         self.registry = ToolRegistry()
         self.dispatcher = Dispatcher(self.registry, timeouts=_timeouts(self.settings), gate=self._gate)
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.failed_requirement: asyncio.Event = asyncio.Event()
-        self._loader = Loader(self.engine, self.settings, self.registry, self.dispatcher)
+        self._loader = Loader(self.engine, self.settings, self.registry, self.dispatcher, self._providers)
         self._lifespans = Lifespans(self._loader.lifespans, self.settings.plugins.start_seconds)
 
     @property
@@ -46,6 +50,13 @@ class App:
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
         if problems:
             raise ConfigurationError("\n".join(problems))
+
+    def host_stats(self) -> HostStats:
+        """What `get_stats` tells of the host: every plugin, and what became of the calls."""
+        return HostStats(
+            plugins=tuple(one.as_dict() for one in self.report),
+            calls={name: counts.as_dict() for name, counts in self.dispatcher.counts.items()},
+        )
 
     async def start(self) -> None:
         """Open the plugins' lifespans in the background."""

@@ -51,6 +51,15 @@ class CallCounts:
         if error:
             self.errors[error] += 1
 
+    def as_dict(self) -> dict[str, Any]:
+        """The counts as JSON."""
+        return {
+            "calls": self.calls,
+            "errors": dict(self.errors),
+            "mean_ms": round(self.total_seconds / self.calls * 1000, 3) if self.calls else None,
+            "slowest_ms": round(self.slowest_seconds * 1000, 3),
+        }
+
 
 class Dispatcher:
     """Calls tools of a registry, each through the whole way."""

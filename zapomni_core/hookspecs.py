@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.middleware import Middleware
+from zapomni_core.provider import Provider
 from zapomni_core.tool import Tool
 
 PROJECT = "zapomni"
@@ -24,6 +25,12 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 @hookspec
 def zapomni_settings() -> type[BaseModel]:
     """What can be configured: one pydantic model, filled from `[plugins.NAME]`. Called first; the others get the instance."""
+    raise AssertionError
+
+
+@hookspec
+def zapomni_providers(settings: Any) -> Iterable[Provider]:
+    """What can replace a part: stores and embedders, chosen by name in the settings and built when first needed."""
     raise AssertionError
 
 

@@ -17,9 +17,12 @@ class Tool(Protocol):
     A tool may also have `title`, `output_schema`, `annotations`, `timeout_seconds` and `async check()`.
     """
 
-    name: str
-    description: str
-    input_schema: dict[str, Any]
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def input_schema(self) -> dict[str, Any]: ...
 
     async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]: ...
 

@@ -20,6 +20,7 @@ from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool, check_description, check_tool
 from zapomni_core.middleware import STAGES, Middleware
+from zapomni_core.provider import KINDS, Provider, Providers
 from zapomni_core.settings import Settings, ToolSettings
 
 SLOW_IMPORT_MS = 500
@@ -33,6 +34,7 @@ class Offer:
 
     tools: list[CheckedTool] = field(default_factory=list)
     set_aside: list[CheckedTool] = field(default_factory=list)
+    providers: list[Provider] = field(default_factory=list)
     middleware: list[Middleware] = field(default_factory=list)
     lifespan: Lifespan | None = None
 
@@ -41,7 +43,12 @@ class Loader:
     """Loads plugins into a registry and a dispatcher, and reports what became of each."""
 
     def __init__(
-        self, engine: MemoryEngine, settings: Settings, registry: ToolRegistry, dispatcher: Dispatcher
+        self,
+        engine: MemoryEngine,
+        settings: Settings,
+        registry: ToolRegistry,
+        dispatcher: Dispatcher,
+        providers: Providers,
     ) -> None:
         self.report = HostReport()
         self.lifespans: dict[str, Lifespan] = {}
@@ -49,6 +56,7 @@ class Loader:
         self._settings = settings
         self._registry = registry
         self._dispatcher = dispatcher
+        self._providers = providers
         self._hooks = Hooks()
         self._set_aside: list[CheckedTool] = []
 
@@ -96,6 +104,7 @@ class Loader:
     def _accept(self, report: PluginReport, name: str, offer: Offer) -> None:
         self._registry.take(offer.tools)
         self._dispatcher.use(name, offer.middleware)
+        self._providers.take(name, offer.providers)
         self._set_aside += offer.set_aside
         if offer.lifespan is not None:
             self.lifespans[name] = offer.lifespan
@@ -106,6 +115,8 @@ class Loader:
     def _stage(self, plugin: Any, name: str) -> Offer:
         given = {"engine": self._engine, "settings": self._plugin_settings(plugin, name)}
         offer = Offer()
+        for provider in self._hooks.call_for_list(plugin, "zapomni_providers", settings=given["settings"]):
+            offer.providers.append(self._check_provider(provider))
         for tool in self._hooks.call_for_list(plugin, "zapomni_tools", **given):
             self._stage_tool(offer, tool, name)
         offer.middleware = [
@@ -153,6 +164,15 @@ class Loader:
             raise _conflict(plugin, str(offered), checked.name, owner)
         else:
             offer.tools.append(checked)
+
+    def _check_provider(self, provider: Any) -> Provider:
+        if not isinstance(provider, Provider) or provider.kind not in KINDS or not callable(provider.factory):
+            fix = f"return Provider(kind=..., name=..., factory=...), with a kind of {', '.join(KINDS)}"
+            raise PluginError("providers", "zapomni_providers offers something that is no provider", fix)
+        if (owner := self._providers.owner(provider)) is not None:
+            cause = f"{provider.kind} '{provider.name}' already belongs to plugin '{owner}'"
+            raise PluginError("providers", cause, f"rename it, or disable the other: zapomni plugins disable {owner}")
+        return provider
 
     def _take_set_aside(self) -> None:
         """A tool that another plugin was preferred for is offered after all where that plugin did not come."""

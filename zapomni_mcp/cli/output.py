@@ -46,6 +46,10 @@ class Output:
         """Print text that others wrote, without the control characters that a terminal would obey."""
         self._write(_CONTROL.sub("", text) + "\n")
 
+    def whole(self, text: str) -> None:
+        """Print a text exactly, unless it is a terminal that would obey its control characters."""
+        self._write((_CONTROL.sub("", text) if self._file.isatty() else text) + "\n")
+
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
         """Print a table, a line for each row; where the terminal is narrow, the last column gives way first."""
         from rich.table import Table

@@ -7,15 +7,23 @@ from typing import Any
 import click
 
 from zapomni_core.errors import ConfigurationError
+from zapomni_mcp.cli.add import add
+from zapomni_mcp.cli.backup import backup
 from zapomni_mcp.cli.call import call
 from zapomni_mcp.cli.completion import completion
 from zapomni_mcp.cli.config import config
+from zapomni_mcp.cli.demo import demo
 from zapomni_mcp.cli.doctor import doctor
 from zapomni_mcp.cli.ending import end_soon
+from zapomni_mcp.cli.forgetting import delete, purge, restore
+from zapomni_mcp.cli.get import get
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.plugins import plugins
 from zapomni_mcp.cli.refusal import Refusal
+from zapomni_mcp.cli.reindex import reindex
+from zapomni_mcp.cli.search import search
 from zapomni_mcp.cli.serve import serve
+from zapomni_mcp.cli.stats import stats
 from zapomni_mcp.cli.tools import tools
 
 INTERRUPTED = 130
@@ -54,7 +62,9 @@ def cli(ctx: click.Context) -> None:
             ctx.invoke(serve)
 
 
-for command in (serve, plugins, tools, call, doctor, config, completion):
+ON_MEMORIES = (add, search, get, delete, restore, purge, stats, backup, reindex)
+
+for command in (serve, *ON_MEMORIES, plugins, tools, call, doctor, config, demo, completion):
     cli.add_command(command)
 
 

@@ -1,6 +1,7 @@
 """Bytes on their way to the client."""
 
 import asyncio
+from abc import ABC, abstractmethod
 
 import anyio
 
@@ -10,7 +11,7 @@ FLUSH_SECONDS = 2.0
 _ENOUGH = 2**20
 
 
-class Output:
+class Output(ABC):
     """Holds what the client has not taken yet, in order; whoever writes waits while that is much.
 
     A subclass moves the bytes: it starts when ``_start`` is called and reports with ``_taken`` or ``_lost``.
@@ -48,8 +49,9 @@ class Output:
             if idle:
                 self._start()
 
+    @abstractmethod
     def _start(self) -> None:
-        raise NotImplementedError
+        """Begin to move what is waiting."""
 
     def _taken(self, count: int) -> None:
         del self._waiting[:count]

@@ -41,7 +41,7 @@ def server():
     return MCPServer(core_engine=Mock(spec=MemoryEngine))
 
 
-def refuses(server, tool, error, match):
+def expect_refusal(server, tool, error, match):
     before = dict(server._tools)
     with pytest.raises(error, match=match):
         server.register_tool(tool)
@@ -85,52 +85,58 @@ def test_register_tool_name_boundary_length(server):
 
 
 def test_register_tool_empty_name(server):
-    refuses(server, LocalTool(""), ValueError, r"^Tool name length must be 1-50 chars, got 0$")
+    expect_refusal(server, LocalTool(""), ValueError, r"^Tool name length must be 1-50 chars, got 0$")
 
 
 def test_register_tool_duplicate_name(server):
     server.register_tool(LocalTool())
-    refuses(server, LocalTool(), ValueError, r"^Tool 'add_memory' already registered$")
+    expect_refusal(server, LocalTool(), ValueError, r"^Tool 'add_memory' already registered$")
     assert len(server._tools) == 1
 
 
 @pytest.mark.parametrize("name", ["Add-Memory", "add_memory!", "addMemory", "add memory", "123_add", "add\n", "ädd"])
 def test_register_tool_invalid_name_pattern(server, name):
-    refuses(server, LocalTool(name), ValueError, "invalid.*lowercase")
+    expect_refusal(server, LocalTool(name), ValueError, "invalid.*lowercase")
 
 
 def test_register_tool_name_too_long(server):
-    refuses(server, LocalTool("a" * 51), ValueError, r"^Tool name length must be 1-50 chars, got 51$")
+    expect_refusal(server, LocalTool("a" * 51), ValueError, r"^Tool name length must be 1-50 chars, got 51$")
 
 
 def test_register_tool_description_too_short(server):
-    refuses(server, LocalTool(description="Too short"), ValueError, r"^Tool description too short \(min 10 chars\)$")
+    expect_refusal(
+        server, LocalTool(description="Too short"), ValueError, r"^Tool description too short \(min 10 chars\)$"
+    )
 
 
 def test_register_tool_description_too_long(server):
-    refuses(server, LocalTool(description="x" * 501), ValueError, r"^Tool description too long \(max 500 chars\)$")
+    expect_refusal(
+        server, LocalTool(description="x" * 501), ValueError, r"^Tool description too long \(max 500 chars\)$"
+    )
 
 
 @pytest.mark.parametrize("missing", ["name", "description"])
 def test_register_tool_missing_name(server, missing):
-    refuses(server, Without(missing), TypeError, r"^Tool must have 'name' and 'description' attributes$")
+    expect_refusal(server, Without(missing), TypeError, r"^Tool must have 'name' and 'description' attributes$")
 
 
 def test_register_tool_missing_input_schema(server):
-    refuses(server, Without("input_schema"), TypeError, r"^Tool must have 'input_schema' and 'execute' attributes$")
+    expect_refusal(
+        server, Without("input_schema"), TypeError, r"^Tool must have 'input_schema' and 'execute' attributes$"
+    )
 
 
 def test_register_tool_name_wrong_type(server):
-    refuses(server, LocalTool(123), ValueError, r"^Tool name must be string, got <class 'int'>$")
+    expect_refusal(server, LocalTool(123), ValueError, r"^Tool name must be string, got <class 'int'>$")
 
 
 def test_register_tool_schema_not_object(server):
     schema = {"type": "array", "items": {}}
-    refuses(server, LocalTool(input_schema=schema), ValueError, r"^Tool input_schema must have type='object'$")
+    expect_refusal(server, LocalTool(input_schema=schema), ValueError, r"^Tool input_schema must have type='object'$")
 
 
 def test_register_tool_schema_missing_properties(server):
-    refuses(
+    expect_refusal(
         server,
         LocalTool(input_schema={"type": "object"}),
         ValueError,
@@ -139,26 +145,26 @@ def test_register_tool_schema_missing_properties(server):
 
 
 def test_register_tool_schema_not_dict(server):
-    refuses(server, LocalTool(input_schema="invalid"), ValueError, r"^Tool input_schema must be dict$")
+    expect_refusal(server, LocalTool(input_schema="invalid"), ValueError, r"^Tool input_schema must be dict$")
 
 
 def test_register_tool_execute_not_async(server):
-    refuses(server, LocalTool(execute=lambda arguments: {}), ValueError, r"^Tool execute method must be async$")
+    expect_refusal(server, LocalTool(execute=lambda arguments: {}), ValueError, r"^Tool execute method must be async$")
 
 
 def test_register_tool_missing_execute(server):
-    refuses(server, Without("execute"), ValueError, r"^Tool must have callable 'execute' method$")
-    refuses(server, LocalTool(execute="not callable"), ValueError, r"^Tool must have callable 'execute' method$")
+    expect_refusal(server, Without("execute"), ValueError, r"^Tool must have callable 'execute' method$")
+    expect_refusal(server, LocalTool(execute="not callable"), ValueError, r"^Tool must have callable 'execute' method$")
 
 
 def test_register_tool_after_server_started(server):
     server._running = True
-    refuses(server, LocalTool(), RuntimeError, r"^Cannot register tools after server has started$")
+    expect_refusal(server, LocalTool(), RuntimeError, r"^Cannot register tools after server has started$")
 
 
 def test_register_tool_while_server_is_shutting_down(server):
     server._shutting_down = True
-    refuses(server, LocalTool(), RuntimeError, r"^Server is shutting down, registration not allowed$")
+    expect_refusal(server, LocalTool(), RuntimeError, r"^Server is shutting down, registration not allowed$")
 
 
 def test_register_tool_appears_in_tools_dict(server):
@@ -183,8 +189,8 @@ def test_register_tool_logs_registration(server, caplog):
 
 @pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\u2066", "\ufeff", "\ud800"])
 def test_register_tool_description_with_hidden_characters(server, hidden):
-    refuses(server, LocalTool(description=f"Add a memory{hidden}, please"), ValueError, "hidden characters")
+    expect_refusal(server, LocalTool(description=f"Add a memory{hidden}, please"), ValueError, "hidden characters")
 
 
 def test_register_tool_description_of_another_type(server):
-    refuses(server, LocalTool(description=12345678901), ValueError, "must be string")
+    expect_refusal(server, LocalTool(description=12345678901), ValueError, "must be string")

@@ -168,7 +168,7 @@ def test_settings_that_nobody_reads_are_warnings_with_the_nearest_name(examine, 
     file = settings_file(
         """
         [plugins]
-        disable = ["audit", "auditt"]
+        disable = ["audit", "auditt", "memory"]
         [plugins.audit]
         file = "/tmp/x"
         [plugins.helo]

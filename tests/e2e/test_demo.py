@@ -1,0 +1,82 @@
+"""`zapomni demo` does what it says, and touches nothing of the user's."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.wire import ZAPOMNI, environment
+from zapomni_mcp.demo.facts import FACTS, QUESTIONS
+from zapomni_mcp.demo.notes import LEAK, long_document
+
+
+def run_demo(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    home.mkdir()
+    (home / "tmp").mkdir()
+    variables = {"COLUMNS": "80", "TMPDIR": str(home / "tmp")} | variables
+    env = environment(home, **variables)
+    return subprocess.run([ZAPOMNI, "demo"], env=env, capture_output=True, text=True, timeout=110, check=False)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "home"
+
+
+@pytest.fixture(scope="module")
+def shown(home) -> subprocess.CompletedProcess[str]:
+    """One run, with settings of the user's that it must not heed."""
+    return run_demo(home, ZAPOMNI_STORE="nowhere://x", ZAPOMNI_WORKSPCE="misspelt", LOG_LEVEL="LOUD")
+
+
+def test_everything_holds(shown):
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert shown.stderr == ""
+    assert "Everything held" in shown.stdout
+
+
+def test_every_question_is_shown_with_its_answer_score_and_time(shown):
+    assert f"{len(QUESTIONS)} of {len(QUESTIONS)} right" in shown.stdout
+    rows = re.findall(r"^  \S.* (0\.\d\d|1\.00) +\d+$", shown.stdout, re.MULTILINE)
+    assert len(rows) == len(QUESTIONS)
+
+
+def test_the_server_is_killed_and_nothing_acknowledged_is_lost(shown):
+    (killed,) = re.findall(r"process (\d+) killed: (\d+) were acknowledged", shown.stdout)
+    ((again, acknowledged),) = re.findall(r"again as process (\d+): of (\d+) acknowledged", shown.stdout)
+    assert again != killed[0]
+    assert int(acknowledged) == len(FACTS) + 1 + int(killed[1])
+    assert f"{acknowledged} are there, word for word" in shown.stdout
+
+
+def test_it_ends_with_how_to_connect(shown):
+    assert f"claude mcp add zapomni -- {ZAPOMNI}\n" in shown.stdout
+    assert f'"command": "{ZAPOMNI}"' in shown.stdout
+
+
+def test_it_fits_80_columns_and_needs_no_colour(shown):
+    lines = [line for line in shown.stdout.splitlines() if str(ZAPOMNI) not in line]
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in shown.stdout
+
+
+def test_nothing_is_left(shown, home):
+    assert [file for file in home.rglob("*") if file.is_file()] == []
+
+
+def test_it_tells_of_a_server_that_fails(tmp_path):
+    (tmp_path / "apsw.py").write_text("raise ImportError('this is no SQLite')")
+    result = run_demo(tmp_path / "home", PYTHONPATH=str(tmp_path))
+    assert result.returncode == 1, result.stdout
+    assert "It broke off: " in result.stdout
+    assert "NOT everything held" in result.stdout
+    assert "claude mcp add" not in result.stdout
+    assert result.stderr == ""
+
+
+def test_the_long_document_is_long_and_the_same_each_time():
+    document = long_document()
+    assert 25_000 < len(document) < 35_000
+    assert document == long_document()
+    assert document.count(LEAK) == 1

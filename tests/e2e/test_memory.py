@@ -1,0 +1,207 @@
+"""Memories over real stdio: a real server, a real client in both eras, the default store and the default embedder.
+
+The long text has 300,000 characters here, and all of the 10,000,000 that are allowed in the long form (`make soak`).
+"""
+
+import asyncio
+import time
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from itertools import count, pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.visiting import ERAS, visiting
+from tests.e2e.wire import SECONDS, ZAPOMNI, environment, eventually
+from zapomni_db.sqlite import SQLiteStore
+
+pytestmark = pytest.mark.xdist_group("memory")
+
+MOST = 10_000_000
+LONGEST_SILENCE = 10
+PLANTED = {
+    "head": "The lighthouse keeper of Skerryvore was called Murdoch.",
+    "middle": "The cellar of the monastery holds 4711 bottles of plum brandy.",
+    "tail": "Professor Quillfeather retired to a houseboat in Utrecht.",
+}
+QUESTIONS = {
+    "head": "Who kept the lighthouse of Skerryvore?",
+    "middle": "How many bottles of plum brandy are in the monastery's cellar?",
+    "tail": "Where did Professor Quillfeather retire to?",
+}
+
+
+def long_text(characters):
+    """A report of about so many characters, never more, with a fact at its head, in its middle and at its tail."""
+    paragraphs, length = [PLANTED["head"]], 0
+    for number in count():
+        paragraph = f"Day {number}. The gauge at post {number % 977} read {number * 7 % 1009} millimetres, and the crew went on."
+        length += len(paragraph) + 2
+        if length > characters - 300:
+            break
+        paragraphs.append(paragraph)
+    paragraphs.insert(len(paragraphs) // 2, PLANTED["middle"])
+    return "\n\n".join([*paragraphs, PLANTED["tail"]])
+
+
+@contextmanager
+def connected(folder, era):
+    env = environment(folder / "home")
+    with visiting([ZAPOMNI, "serve"], era, env=env, cwd=folder, log=folder / "server.log") as visitor:
+        yield visitor
+
+
+def store_file(folder):
+    return folder / "home" / "data" / "zapomni" / "memory.db"
+
+
+def ask(visitor, tool, seconds=SECONDS, **arguments):
+    """The structured content of a call that must succeed."""
+    result = visitor.start_call(tool, arguments).result(seconds)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+def counts(visitor):
+    told = ask(visitor, "get_stats")["statistics"]
+    return {key: told[key] for key in ("total_memories", "total_chunks", "deleted_memories", "superseded_memories")}
+
+
+def problems(path: Path):
+    async def check():
+        store = SQLiteStore(path)
+        try:
+            return await store.check()
+        finally:
+            await store.close()
+
+    return asyncio.run(check())
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_memory_is_added_found_read_deleted_restored_and_corrected(tmp_path, era):
+    with connected(tmp_path, era) as visitor:
+        first = ask(
+            visitor, "add_memory", text="Ada keeps her passport in the blue drawer.", metadata={"source": "chat"}
+        )
+        ask(visitor, "add_memory", text="The cat sleeps on the window sill.", metadata=None)
+        found = ask(visitor, "search_memory", query="Wo ist Adas Reisepass?", limit=5)
+        assert found["results"][0]["memory_id"] == first["memory_id"]
+        opened = ask(visitor, "get_memory", memory_id=first["memory_id"])
+        assert (opened["text"], opened["metadata"]) == (
+            "Ada keeps her passport in the blue drawer.",
+            {"source": "chat"},
+        )
+        deleted = visitor.call("delete_memory", {"memory_id": first["memory_id"]})
+        assert "brings it back for 30 days" in deleted.content[0].text
+        assert ask(visitor, "search_memory", query="passport", filters={"source": "chat"})["results"] == []
+        ask(visitor, "restore_memory", memory_id=first["memory_id"])
+        assert ask(visitor, "search_memory", query="passport", filters={"source": "chat"})["count"] == 1
+        new = ask(visitor, "add_memory", text="Ada keeps her passport in the safe.", replaces=first["memory_id"])
+        assert ask(visitor, "search_memory", query="passport")["results"][0]["memory_id"] == new["memory_id"]
+        assert counts(visitor) == {
+            "total_memories": 2,
+            "total_chunks": 2,
+            "deleted_memories": 0,
+            "superseded_memories": 1,
+        }
+    assert problems(store_file(tmp_path)) == []
+    assert store_file(tmp_path).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_what_is_wrong_is_an_answer_that_names_field_and_rule(tmp_path, era):
+    deep = {}
+    for _ in range(99):
+        deep = {"in": deep}
+    with connected(tmp_path, era) as visitor:
+        for arguments, said in [
+            ({"text": "x", "metadata": {"tags": "one"}}, "Error: metadata.tags must be a list of texts"),
+            ({"text": "x", "metadata": {"in": deep}}, "Error: metadata must not be nested more than 100 levels deep"),
+            ({"text": " "}, "Error: text cannot be empty or whitespace-only"),
+            ({"text": "x" * (MOST + 1)}, "Error: text must have at most 10000000 characters"),
+            ({"txet": "x"}, "Error: text is required"),
+        ]:
+            result = visitor.call("add_memory", arguments)
+            assert result.is_error
+            assert result.content[0].text == said
+            assert result.structured_content["error_type"] == "validation"
+        kept = ask(visitor, "add_memory", text="Deep.", metadata=deep)
+        assert ask(visitor, "get_memory", memory_id=kept["memory_id"])["metadata"] == deep
+
+
+def add_long_text(folder, era, characters, seconds):
+    text, told = long_text(characters), []
+    assert characters - 1000 < len(text) <= characters
+
+    async def hear(done, _total, _message):
+        told.append((done, time.monotonic()))
+
+    with connected(folder, era) as visitor:
+        began = time.monotonic()
+        adding = visitor.start_call("add_memory", {"text": text}, progress_callback=hear)
+        result = adding.result(seconds)
+        assert not result.is_error, result.content
+        memory_id = result.structured_content["memory_id"]
+        steps = [done for done, _ in told]
+        silence = max(
+            later - earlier for earlier, later in pairwise([began, *(at for _, at in told), time.monotonic()])
+        )
+        assert silence < LONGEST_SILENCE
+        assert len(steps) > 5
+        assert steps == sorted(set(steps))
+        for place, question in QUESTIONS.items():
+            best = ask(visitor, "search_memory", query=question)["results"][0]
+            assert (best["memory_id"], PLANTED[place] in best["text"]) == (memory_id, True), place
+        for offset in (0, len(text) // 2, len(text) - 500):
+            page = ask(visitor, "get_memory", memory_id=memory_id, offset=offset, max_chars=500)
+            assert page["text"] == text[offset : offset + 500]
+            assert page["total_chars"] == len(text)
+        assert counts(visitor)["total_chunks"] == result.structured_content["chunks_created"]
+    assert problems(store_file(folder)) == []
+
+
+def cancel_half_way(folder, era, characters, seconds):
+    text, told = long_text(characters), []
+
+    async def hear(done, total, _message):
+        told.append(done / total if total else 0)
+
+    with connected(folder, era) as visitor:
+        ask(visitor, "add_memory", text="The bridge opens at noon.")
+        before = counts(visitor)
+        adding = visitor.start_call("add_memory", {"text": text}, progress_callback=hear)
+        eventually(lambda: told and told[-1] > 0.4, "progress to the middle", seconds, otherwise=visitor.log.read_text)
+        adding.cancel()
+        with pytest.raises(CancelledError):
+            adding.result(SECONDS)
+        assert counts(visitor) == before
+        assert told[-1] < 1
+        assert ask(visitor, "search_memory", query=QUESTIONS["head"])["count"] <= 1
+    # The server has ended, so nothing of the call can come any more.
+    with connected(folder, era) as visitor:
+        assert counts(visitor) == before
+    assert problems(store_file(folder)) == []
+
+
+@pytest.mark.parametrize(("era", "characters"), [("legacy", 60_000), ("auto", 300_000)])
+def test_a_long_text_goes_through_with_progress_and_is_found_at_its_head_middle_and_tail(tmp_path, era, characters):
+    add_long_text(tmp_path, era, characters, seconds=60)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_nothing_is_left_of_a_long_text_that_was_cancelled_half_way(tmp_path, era):
+    cancel_half_way(tmp_path, era, 80_000, seconds=60)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1500)
+def test_the_longest_text_goes_through_with_default_limits_and_is_found(tmp_path):
+    add_long_text(tmp_path, "auto", MOST, seconds=1200)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1500)
+def test_nothing_is_left_of_the_longest_text_that_was_cancelled_half_way(tmp_path):
+    cancel_half_way(tmp_path, "auto", MOST, seconds=1200)

@@ -1,0 +1,142 @@
+"""Servers that are killed while they write lose nothing that they acknowledged, and leave nothing half done.
+
+The short form has 3 rounds; `make soak` has 50, or as many as ZAPOMNI_TEST_KILL_ROUNDS asks for.
+"""
+
+import os
+import random
+import threading
+import time
+from contextlib import suppress
+from itertools import count
+
+import numpy as np
+import pytest
+
+from tests.faults.serving import assert_found, fact, mark, servers, store_file
+from zapomni_core.embedding import DefaultEmbedder
+from zapomni_core.terms import terms
+from zapomni_db.sqlite import SQLiteStore
+
+SHORT_ROUNDS, LONG_ROUNDS = 3, int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "50"))
+SERVERS = 2
+AT_ONCE = 4
+
+
+class Writer:
+    """Keeps one server busy, several adds at once, and remembers what was sent and what was acknowledged."""
+
+    def __init__(self, server, name):
+        self.server = server
+        self.name = name
+        self.sent = {}
+        self.acknowledged = {}
+        self.changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run)
+
+    def start(self):
+        self._thread.start()
+
+    def _run(self):
+        """Until the server is gone: that is an assertion of the wire, or a pipe that nobody reads."""
+        with suppress(AssertionError, OSError):
+            self.server.initialize()
+            waiting = [self._send(number) for number in range(AT_ONCE)]
+            for number in count(AT_ONCE):
+                key, text = waiting.pop(0)
+                answer = self.server.answer(key)
+                with self.changed:
+                    self.acknowledged[text] = answer["result"]["structuredContent"]["memory_id"]
+                    self.changed.notify()
+                waiting.append(self._send(number))
+
+    def _send(self, number):
+        text = fact(self.name, number)
+        self.sent[text] = None
+        return self.server.request_call("add_memory", {"text": text}), text
+
+    def wait_for(self, many):
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.acknowledged) >= many, 60), self.server.log_text()
+
+    def kill(self):
+        self.server.process.kill()
+
+    def join(self):
+        self.server.process.wait()
+        self._thread.join()
+
+
+def one_round(start, number, chance):
+    """What was sent, and what was acknowledged, by servers that were killed all at once while they wrote."""
+    writers = [Writer(start(), f"{number}w{place}") for place in range(SERVERS)]
+    try:
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.wait_for(chance.randint(1, 12))
+        time.sleep(chance.random() * 0.05)  # any moment, not just the one after an answer
+    finally:
+        for writer in writers:
+            writer.kill()
+        for writer in writers:
+            writer.join()
+    return {text for writer in writers for text in writer.sent}, {
+        text: memory_id for writer in writers for text, memory_id in writer.acknowledged.items()
+    }
+
+
+async def kept_texts(store):
+    """All texts that a search can see."""
+    return await store.read(
+        "default", lambda snapshot: [one.text for one in snapshot.found(np.arange(snapshot.chunks))]
+    )
+
+
+async def assert_in_store(path, sent, told):
+    """Whether the store is whole and what was acknowledged is in it, by id, by word and by vector."""
+    store, embedder = SQLiteStore(path), DefaultEmbedder()
+    assert await store.check() == []
+    texts = await kept_texts(store)
+    assert len(texts) == len(set(texts))
+    assert told.keys() <= set(texts) <= sent
+    vectors = await embedder.embed(list(told), query=True)
+
+    def look(snapshot):
+        ids = snapshot.identifiers(snapshot.places)
+        for text, vector in zip(told, vectors, strict=True):
+            [row] = snapshot.postings(terms(mark(text))[0])[0]
+            near = snapshot.nearest(vector, 10)
+            best = near[snapshot.cosines(near, vector).argmax()]
+            assert ids[row] == ids[best] == told[text], text
+
+    await store.read("default", look)
+    for text, memory_id in told.items():
+        assert (await store.get("default", memory_id)).text == text
+    await store.close()
+    await embedder.close()
+
+
+async def kill_in_rounds(folder, rounds):
+    chance, sent, told = random.Random(), set(), {}
+    for number in range(rounds):
+        with servers(folder) as start:
+            more_sent, more_told = one_round(start, number, chance)
+        sent |= more_sent
+        told |= more_told
+    await assert_in_store(store_file(folder), sent, told)
+    with servers(folder) as start:
+        server = start()
+        server.initialize()
+        assert_found(server, dict(list(told.items())[-8:]))
+        assert server.close() == 0
+
+
+async def test_servers_that_are_killed_while_they_write_lose_nothing_that_they_acknowledged(tmp_path):
+    await kill_in_rounds(tmp_path, SHORT_ROUNDS)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(60 + 20 * LONG_ROUNDS)
+async def test_servers_that_are_killed_many_times_lose_nothing_that_they_acknowledged(tmp_path):
+    await kill_in_rounds(tmp_path, LONG_ROUNDS)

@@ -1,0 +1,74 @@
+"""get_stats from end to end: the tool, a real engine, a real SQLite file."""
+
+from tests.integration.mcp.houses import House, text_of
+from zapomni_core.models import HostStats
+
+FAILED = {"name": "weather", "state": "failed", "stage": "import", "cause": "no module", "fix": "install it"}
+
+
+async def test_an_empty_store_has_nothing_and_no_embedder_yet(house, path):
+    result = await house.call("get_stats")
+    told = result["structuredContent"]["statistics"]
+    assert (told["total_memories"], told["total_chunks"], told["embedder"], told["workspaces"]) == (0, 0, None, [])
+    assert (told["cache_hit_rate"], told["avg_query_latency_ms"]) == (None, None)
+    assert text_of(result).splitlines()[1] == f"Store: sqlite at {path}; embedder: none yet"
+
+
+async def test_it_counts_what_is_kept_hidden_and_searched(house, path):
+    first = await house.add("The bridge opens at noon.")
+    await house.add("The bridge opens at one.", replaces=first)
+    gone = await house.add("The ferry leaves at two.")
+    await house.ask("delete_memory", memory_id=gone)
+    await house.found("bridge")
+    result = await house.call("get_stats")
+    told = result["structuredContent"]["statistics"]
+    assert (told["total_memories"], told["total_chunks"]) == (1, 1)
+    assert (told["deleted_memories"], told["superseded_memories"]) == (1, 1)
+    assert (told["graph_name"], told["store"], told["embedder"]) == ("default", "sqlite", "hashing (hashing-256, 256)")
+    assert told["avg_query_latency_ms"] > 0
+    files = [path, path.with_name(path.name + "-wal")]
+    assert told["database_size_mb"] == round(sum(file.stat().st_size for file in files if file.exists()) / 2**20, 3)
+    lines = text_of(result).splitlines()
+    assert lines[0].startswith("Stats: 1 memories, 1 chunks, ")
+    assert lines[1] == "Hidden: 1 deleted, 1 replaced"
+    assert lines[3].startswith("Average search: ")
+
+
+async def test_each_workspace_has_its_own_counts(house):
+    work = House(house.engine.in_workspace("work"))
+    await house.add("The bridge opens at noon.")
+    await work.add("The office opens at nine.")
+    await work.add("The office closes at five.")
+    assert (await house.counts())[0] == 1
+    assert (await work.counts())[0] == 2
+    told = (await work.ask("get_stats"))["statistics"]
+    assert (told["graph_name"], told["workspaces"]) == ("work", ["default", "work"])
+
+
+async def test_another_process_is_counted_at_once(open_house):
+    one, other = open_house(), open_house()
+    assert (await other.counts())[0] == 0
+    await one.add("The bridge opens at noon.")
+    assert (await other.counts())[0] == 1
+
+
+async def test_it_tells_of_plugins_that_failed_and_of_calls(house):
+    house.engine.host_stats = lambda: HostStats(plugins=(FAILED,), calls={"hello": {"calls": 2}})
+    result = await house.call("get_stats")
+    assert text_of(result).splitlines()[-1] == "Plugin weather failed at import: no module (fix: install it)"
+    told = result["structuredContent"]["statistics"]
+    assert (told["plugins"], told["calls"]) == ([FAILED], {"hello": {"calls": 2}})
+
+
+async def test_it_needs_no_embedder(open_house):
+    house = open_house(embedder="default")
+    assert await house.counts() == (0, 0, 0, 0)
+    assert house.engine._parts._embedder is None
+
+
+async def test_a_file_that_is_no_store_is_told_as_what_it_is(house, path):
+    path.write_text("This is a diary, not a database. " * 100)
+    result = await house.call("get_stats")
+    assert result["structuredContent"]["error_code"] == "STOREDAMAGED"
+    assert "The store … is damaged" in text_of(result)
+    assert str(path) not in str(result)

@@ -1,0 +1,197 @@
+"""Asks the questions of the corpus of a real store, with each step of the pipeline, and counts what is found."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from zapomni_core.embedding import DefaultEmbedder, Profile
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.search.confidence import confidence
+from zapomni_core.search.lexical import Lexical, Postings, fetch_postings, inverse_frequency, score_words
+from zapomni_core.search.ranking import Question, rank
+from zapomni_core.search.searching import without_common_words
+from zapomni_core.terms import query_terms
+from zapomni_db.arrays import Rows, Vector
+from zapomni_db.sqlite import SQLiteStore
+from zapomni_db.sqlite.snapshot import SQLiteSnapshot
+
+CORPUS = Path(__file__).parent / "corpus"
+DEPTH = 10
+
+BM25, NEIGHBOURS, AUTHOR, VECTORS = "BM25", "+ neighbours", "+ author", "+ vectors"
+FULL, VECTORS_ONLY = "+ pruning = all", "vectors only"
+STEPS = (BM25, NEIGHBOURS, AUTHOR, VECTORS, FULL, VECTORS_ONLY)
+"""Each of the first five adds something to the one before; the fifth is the search as it is."""
+
+TEXTBOOK_K1, TEXTBOOK_B = 1.2, 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of the corpus. Any one of its answers counts; `close` is one without, on a topic that is stored."""
+
+    key: str
+    text: str
+    answers: frozenset[str]
+    kind: str
+    close: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one question brought: by step, the keys of the memories found, best first; and how sure the search is."""
+
+    asked: Asked
+    found: Mapping[str, Sequence[str]]
+    confidence: float
+    confidence_by_words: float
+
+    def place(self, step: str) -> float:
+        """Where the first answer stands, from 1; infinity where there is none among the first ten."""
+        return next((place for place, key in enumerate(self.found[step], 1) if key in self.asked.answers), math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a step finds: the shares of questions with an answer first and among five, and the mean of 1 / its place."""
+
+    first: float
+    five: float
+    reciprocal: float
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome], step: str) -> "Recall":
+        """What a step finds of questions that have answers."""
+        places = [outcome.place(step) for outcome in outcomes]
+        return cls(
+            first=fmean(place == 1 for place in places),
+            five=fmean(place <= 5 for place in places),
+            reciprocal=fmean(1 / place for place in places),
+        )
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """A file of the corpus."""
+    return [json.loads(line) for line in (CORPUS / name).read_text(encoding="utf-8").splitlines()]
+
+
+def questions() -> list[Asked]:
+    """The questions of the corpus."""
+    return [
+        Asked(row["key"], row["question"], frozenset(row["answers"]), row["kind"], row.get("close", False))
+        for row in rows("questions.jsonl")
+    ]
+
+
+async def ask_everything(folder: Path) -> list[Outcome]:
+    """Store the corpus in a new store in this folder, and ask everything."""
+    embedder, store = DefaultEmbedder(), SQLiteStore(folder / "recall.db")
+    engine = MemoryEngine(store=store, embedder=embedder)
+    try:
+        keys = await _fill(engine)
+        return [await _ask(engine, store, embedder, keys, asked) for asked in questions()]
+    finally:
+        await engine.close()
+
+
+async def _ask(
+    engine: MemoryEngine, store: SQLiteStore, embedder: DefaultEmbedder, keys: Mapping[str, str], asked: Asked
+) -> Outcome:
+    result = await engine.search_memory(asked.text, DEPTH)
+    pruned = await store.read(engine.workspace, lambda snapshot: _pruned(snapshot, asked.text))
+    vectors = await embedder.embed(list(dict.fromkeys([asked.text, pruned])), query=True)
+    steps = _Steps(asked.text, vectors[0], vectors[-1], embedder.profile)
+    found, by_words = await store.read(engine.workspace, steps.take)
+    found[FULL] = [hit.memory_id for hit in result.hits]
+    by_key = {step: [keys[one] for one in ids] for step, ids in found.items()}
+    return Outcome(asked, by_key, result.confidence, by_words)
+
+
+async def _fill(engine: MemoryEngine) -> dict[str, str]:
+    """The keys of the memories by their ids."""
+    keys = {}
+    for row in rows("memories.jsonl"):
+        metadata = row["metadata"] | ({"language": row["language"]} if row["language"] else {})
+        keys[(await engine.add_memory(row["text"], metadata)).memory_id] = row["key"]
+    return keys
+
+
+def _pruned(snapshot: SQLiteSnapshot, text: str) -> str:
+    return without_common_words(snapshot, text, fetch_postings(snapshot, query_terms(text))) or text
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """One question, ready to be asked of a snapshot with less than the whole pipeline."""
+
+    text: str
+    whole: Vector
+    pruned: Vector
+    profile: Profile
+
+    def take(self, snapshot: SQLiteSnapshot) -> tuple[dict[str, list[str]], float]:
+        """By step, the ids of the memories found; and the confidence where there are no vectors."""
+        postings = fetch_postings(snapshot, query_terms(self.text))
+        lexical = score_words(snapshot, postings)
+        by_words = self._question(lexical, None)
+        ranked = rank(snapshot, by_words)
+        rankings = {
+            BM25: _by_textbook(snapshot, postings),
+            NEIGHBOURS: rank(snapshot, replace(by_words, text="")).rows,
+            AUTHOR: ranked.rows,
+            VECTORS: rank(snapshot, self._question(lexical, self.whole)).rows,
+            VECTORS_ONLY: _best(snapshot, snapshot.cosines(np.arange(snapshot.chunks), self.pruned)),
+        }
+        ids = {step: snapshot.identifiers(snapshot.places[chosen]) for step, chosen in rankings.items()}
+        return ids, confidence(snapshot, ranked, lexical, None, self.profile)
+
+    def _question(self, lexical: Lexical, vector: Vector | None) -> Question:
+        return Question(self.text, lexical, vector, None, DEPTH, self.profile)
+
+
+def _by_textbook(snapshot: SQLiteSnapshot, postings: Postings) -> Rows:
+    """Plain BM25 of chunks by the same terms."""
+    scores = np.zeros(snapshot.chunks)
+    norms = 1 - TEXTBOOK_B + TEXTBOOK_B * snapshot.lengths / snapshot.lengths.mean()
+    for holding, counts in postings.values():
+        weight = inverse_frequency(snapshot.chunks, len(holding))
+        scores[holding] += weight * counts * (TEXTBOOK_K1 + 1) / (counts + TEXTBOOK_K1 * norms[holding])
+    return _best(snapshot, scores, np.flatnonzero(scores))
+
+
+def _best(snapshot: SQLiteSnapshot, scores: Vector, among: Rows | None = None) -> Rows:
+    """The best chunks of the best memories."""
+    chosen = np.arange(len(scores)) if among is None else among
+    ordered = chosen[np.argsort(-scores[chosen], kind="stable")]
+    _, first = np.unique(snapshot.places[ordered], return_index=True)
+    return ordered[np.sort(first)[:DEPTH]]
+
+
+def by_kind(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    """The outcomes of the questions that have answers."""
+    kinds: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.asked.answers:
+            kinds.setdefault(outcome.asked.kind, []).append(outcome)
+    return kinds
+
+
+def mean_over_kinds(outcomes: Iterable[Outcome], step: str) -> Recall:
+    """The mean over the kinds, which differ in size."""
+    recalls = [Recall.of(some, step) for some in by_kind(outcomes).values()]
+    return Recall(
+        first=fmean(one.first for one in recalls),
+        five=fmean(one.five for one in recalls),
+        reciprocal=fmean(one.reciprocal for one in recalls),
+    )
+
+
+def share(outcomes: Iterable[Outcome], holds: Callable[[Outcome], bool]) -> float:
+    """For how many of these outcomes something holds."""
+    return fmean(holds(outcome) for outcome in outcomes)

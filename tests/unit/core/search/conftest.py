@@ -1,0 +1,35 @@
+"""An engine on a real store, with an embedder that needs no model."""
+
+import pytest
+
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.sqlite import SQLiteStore
+
+
+class Listening(HashingEmbedder):
+    """Remembers what it was asked to embed as questions; raises `failure` instead, where there is one."""
+
+    def __init__(self):
+        super().__init__(512)
+        self.questions = []
+        self.failure = None
+
+    async def embed(self, texts, *, query=False, on_batch=None):
+        if query:
+            self.questions += texts
+            if self.failure:
+                raise self.failure
+        return await super().embed(texts, query=query, on_batch=on_batch)
+
+
+@pytest.fixture
+def embedder():
+    return Listening()
+
+
+@pytest.fixture
+async def engine(tmp_path, embedder):
+    engine = MemoryEngine(store=SQLiteStore(tmp_path / "memory.db"), embedder=embedder)
+    yield engine
+    await engine.close()

@@ -1,0 +1,45 @@
+"""The search says how sure it is, and calls a weak answer weak."""
+
+import math
+
+import pytest
+
+from zapomni_core.errors import ProcessingError
+from zapomni_core.search.confidence import verdict
+
+
+@pytest.mark.parametrize(
+    ("confidence", "word"),
+    [(0.0, "nothing relevant"), (0.1999, "nothing relevant"), (0.2, "weak"), (0.4999, "weak"), (0.5, "good"), (1, "good")],
+)  # fmt: skip
+def test_a_confidence_has_a_word(confidence, word):
+    assert verdict(confidence) == word
+
+
+async def test_without_vectors_it_is_the_cover_of_the_words(engine, embedder):
+    for text in ("gate code", "black tea", "green door"):
+        await engine.add_memory(text)
+    embedder.failure = ProcessingError("broken")
+    assert (await engine.search_memory("gate code")).confidence == 1
+    half = await engine.search_memory("gate heron")
+    assert 0.2 < half.confidence < 0.5
+    assert half.verdict == "weak"
+    assert (await engine.search_memory("osprey heron")).confidence == 0
+
+
+@pytest.mark.parametrize(("memories", "stands_out"), [(29, False), (30, True)])
+async def test_how_far_the_best_stands_out_counts_from_thirty_chunks_on(engine, memories, stands_out):
+    await engine.add_memory("gate code")
+    for number in range(memories - 1):
+        await engine.add_memory(f"filler{number} words{number}")
+    sure = (await engine.search_memory("gate code")).confidence
+    without = 1 / (1 + math.exp(-(-4.48 + 4.84 + 8.58)))
+    assert (sure < without - 1e-4) == stands_out
+
+
+async def test_what_is_not_there_is_not_relevant(engine):
+    for number in range(60):
+        await engine.add_memory(f"filler{number} words{number}")
+    result = await engine.search_memory("quantum zoology")
+    assert result.verdict == "nothing relevant"
+    assert result.hits

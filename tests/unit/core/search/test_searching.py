@@ -1,0 +1,131 @@
+"""A search answers whatever it is asked, and embeds no more of the question than tells something."""
+
+import pytest
+
+from zapomni_core.engine import LONGEST_QUERY
+from zapomni_core.errors import ProcessingError
+from zapomni_db.errors import InvalidInputError
+
+
+async def _add(engine, texts, **metadata):
+    return [(await engine.add_memory(text, metadata)).memory_id for text in texts]
+
+
+async def test_an_empty_store_finds_nothing_and_loads_no_embedder(engine, embedder):
+    result = await engine.search_memory("anything at all")
+    assert (result.hits, result.confidence, result.verdict) == ((), 0.0, "nothing relevant")
+    assert (result.memories_searched, result.memories_in_workspace, result.degraded) == (0, 0, None)
+    assert embedder.questions == []
+
+
+async def test_a_memory_that_says_it_is_found(engine):
+    await _add(engine, ["The gate code is 4417.", "Ada likes her tea black.", "The bins go out on Friday."])
+    result = await engine.search_memory("what is the code of the gate?", limit=2)
+    assert result.hits[0].text == "The gate code is 4417."
+    assert (len(result.hits), result.workspace, result.memories_searched) == (2, "default", 3)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["the is of and", "?!… ---", "🫨", "👨‍👩‍👧 🇺🇦", "数据库", "ключ", "مفتاح", "กุญแจ", "x" * LONGEST_QUERY, "a " * 499 + "a", '"*" AND ('],
+)  # fmt: skip
+async def test_any_question_gets_an_answer(engine, query):
+    await _add(engine, ["The gate code is 4417.", "Ключ под ковриком.", "数据库在二楼。"])
+    result = await engine.search_memory(query)
+    assert 1 <= len(result.hits) <= 3
+    assert 0 <= result.confidence <= 1
+    assert all(0 <= hit.similarity_score <= 1 for hit in result.hits)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("ключи", "Ключ под ковриком."),
+        ("数据库", "数据库在二楼。"),
+        ("κλειδί", "Το κλειδί είναι εδώ."),
+        ("مفتاح", "مفتاح الباب هنا"),
+    ],
+)
+async def test_words_of_any_script_are_found_without_vectors(engine, embedder, query, text):
+    await _add(engine, ["The gate code is 4417.", text])
+    embedder.failure = ProcessingError("broken")
+    result = await engine.search_memory(query)
+    assert [hit.text for hit in result.hits] == [text]
+
+
+@pytest.mark.parametrize("query", ["the is of and", "?!… ---"])
+async def test_a_question_without_words_finds_nothing_without_vectors(engine, embedder, query):
+    await _add(engine, ["The gate code is 4417."])
+    embedder.failure = ProcessingError("broken")
+    result = await engine.search_memory(query)
+    assert (result.hits, result.verdict) == ((), "nothing relevant")
+
+
+async def test_an_embedder_that_fails_leaves_the_words_and_the_answer_says_so(engine, embedder):
+    await _add(engine, ["The gate code is 4417.", "Ada likes her tea black."])
+    embedder.failure = ProcessingError("the model is gone")
+    result = await engine.search_memory("gate code")
+    assert [hit.text for hit in result.hits] == ["The gate code is 4417."]
+    assert result.hits[0].why == ("gate", "code")
+    assert "only words were searched" in result.degraded
+
+
+async def test_what_is_wrong_with_the_search_itself_is_not_hidden(engine, embedder):
+    await _add(engine, ["The gate code is 4417."])
+    embedder.failure = KeyError("a mistake of ours")
+    with pytest.raises(KeyError):
+        await engine.search_memory("gate code")
+
+
+@pytest.mark.parametrize("filters", [{"tags": []}, {"date_from": "yesterday"}, {"source": 5}, {"mine": {"a": 1}}])
+async def test_a_filter_of_unknown_shape_is_refused(engine, filters):
+    with pytest.raises(InvalidInputError, match=r"filters\."):
+        await engine.search_memory("gate", filters=filters)
+
+
+async def test_a_filter_that_nothing_meets_finds_nothing(engine):
+    await _add(engine, ["The gate code is 4417."])
+    result = await engine.search_memory("gate code", filters={"tags": ["none"]})
+    assert (result.hits, result.memories_searched, result.memories_in_workspace) == ((), 0, 1)
+
+
+async def test_deleted_and_replaced_memories_are_not_found(engine):
+    old, gone = await _add(engine, ["The gate code is 4417.", "The gate code is secret."])
+    await engine.delete_memory(gone)
+    await engine.add_memory("The gate code is 9021.", replaces=old)
+    result = await engine.search_memory("gate code")
+    assert [hit.text for hit in result.hits] == ["The gate code is 9021."]
+
+
+class TestPruning:
+    """The vector is made of the question without the words that are common here."""
+
+    @staticmethod
+    async def _asked(engine, embedder, query, common, others):
+        """What was embedded of a question, where some texts are common."""
+        await _add(engine, [f"{common} number{count}" for count in range(10)])
+        await _add(engine, [f"filler{count}" for count in range(others)])
+        await engine.search_memory(query)
+        return embedder.questions[-1]
+
+    async def test_common_words_are_left_out(self, engine, embedder):
+        asked = await self._asked(engine, embedder, "which heron port is open?", "heron", 40)
+        assert asked == "which port is open"
+
+    @pytest.mark.parametrize(("others", "asked"), [(56, "port open"), (57, "heron port open")])
+    async def test_words_are_common_above_fifteen_of_a_hundred(self, engine, embedder, others, asked):
+        assert await self._asked(engine, embedder, "heron port open", "heron", others) == asked
+
+    async def test_a_store_of_less_than_fifty_chunks_has_no_common_words(self, engine, embedder):
+        assert await self._asked(engine, embedder, "heron port open", "heron", 39) == "heron port open"
+
+    async def test_at_least_two_telling_words_remain(self, engine, embedder):
+        assert await self._asked(engine, embedder, "what is the heron port?", "heron", 40) == "what is the heron port?"
+
+    async def test_an_identifier_is_not_common_because_a_part_of_it_is(self, engine, embedder):
+        asked = await self._asked(engine, embedder, "get_user_name heron returns", "heron name", 40)
+        assert asked == "get_user_name returns"
+
+    async def test_a_run_of_han_is_not_common_because_two_of_its_characters_are(self, engine, embedder):
+        asked = await self._asked(engine, embedder, "heron 数据库在哪里 port", "heron 数据", 40)
+        assert asked == "数据库在哪里 port"

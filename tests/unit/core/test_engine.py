@@ -1,0 +1,336 @@
+"""The engine on a real store: it connects on first use, gives back what it was given, and says how far it is."""
+
+import asyncio
+import threading
+import time
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from zapomni_core import adding
+from zapomni_core.adding import attended, indexed_text
+from zapomni_core.call import Call, CallContext, call_context
+from zapomni_core.engine import LONGEST_QUERY, MOST_HITS, MemoryEngine
+from zapomni_core.intake import Particulars
+from zapomni_core.provider import Provider, Providers
+from zapomni_core.settings import Settings
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.errors import DatabaseError, InvalidInputError, MemoryNotFoundError
+from zapomni_db.sqlite import SQLiteStore
+
+HOSTILE = {
+    "quotes": "It's \"quoted\" `twice` ''; \\' \\\"",
+    "sql": "Robert'); DROP TABLE memory; -- SELECT * FROM memory WHERE 1=1",
+    "fts5": 'NEAR("one two", 5) AND col:three* OR ^four NOT (five + "six',
+    "nul": "before\0after \0 the end\0",
+    "rtl": "\u202eright to left\u202c \u200fשלום\u200f \u2066isolated\u2069",
+    "emoji": "👨‍👩‍👧‍👦 🇺🇦 ❤️‍🔥 1️⃣ likes 🍕",
+    "cjk": "数据库每天晚上备份一次。データベースは毎晩バックアップされる。데이터베이스",
+    "cyrillic": "Ключ от дачи лежит под третьим горшком, Ёлка — в сарае.",
+    "combining": "e\u0301 a\u0308 \u0301 Z̸͇̿a̶̛l̷̰g̵̱o̴ ﬁ ﷺ",
+    "noncharacters": "\ufeffwith marks \ufffe \uffff \U0010ffff",
+    "controls": "\x01\x02bell\x07 escape\x1b[31m delete\x7f",
+    "percent": "%s %d {0} {{x}} ${HOME} $(id) <script>alert(1)</script>",
+    "one long word": "x" * 20_000,
+}
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+ANY_VALUE = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT
+READ_BY_US = {"tags", "source", "author", "conversation", "timestamp", "language", "kind", "date_from", "date_to"}
+OTHER_KEY = ANY_TEXT.filter(lambda key: key not in READ_BY_US)
+PARTICULARS = st.fixed_dictionaries(
+    {},
+    optional={
+        "tags": st.lists(ANY_TEXT.filter(bool), max_size=3),
+        "source": ANY_TEXT,
+        "author": ANY_TEXT,
+        "conversation": ANY_TEXT,
+        "timestamp": st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat),
+        "language": ANY_TEXT | st.sampled_from(["python", "markdown", "text"]),
+    },
+)
+ANY_METADATA = st.builds(
+    lambda read, other: {**other, **read},
+    PARTICULARS,
+    st.dictionaries(OTHER_KEY, ANY_VALUE | st.lists(ANY_VALUE, max_size=3), max_size=3),
+)
+
+
+@pytest.fixture
+async def engine(tmp_path):
+    engine = MemoryEngine(store=SQLiteStore(tmp_path / "memory.db"), embedder=HashingEmbedder())
+    yield engine
+    await engine.close()
+
+
+@asynccontextmanager
+async def being_called(after_each=lambda told: None):
+    """What is told of progress in the meantime."""
+    told = []
+
+    async def tell(done, total, message):
+        told.append((done, total, message))
+        after_each(told)
+
+    call = Call(id="1", name="add_memory", arguments={})
+    token = call_context.set(CallContext(call=call, on_progress=tell))
+    yield told
+    call_context.reset(token)
+
+
+class TestConnecting:
+    def test_it_is_built_without_a_file_a_thread_or_a_model(self, tmp_path):
+        threads = threading.active_count()
+        MemoryEngine(Settings(store=f"sqlite://{tmp_path}/memory.db"))
+        assert list(tmp_path.iterdir()) == []
+        assert threading.active_count() == threads
+
+    async def test_initializing_and_closing_twice_is_doing_it_once(self, engine):
+        await engine.initialize()
+        await engine.initialize()
+        await engine.add_memory("The bridge opens at noon.")
+        await engine.close()
+        await engine.close()
+
+    async def test_closing_what_was_never_used_is_nothing(self, tmp_path):
+        await MemoryEngine(Settings(store=f"sqlite://{tmp_path}/memory.db")).close()
+        assert list(tmp_path.iterdir()) == []
+
+    async def test_a_closed_engine_says_so(self, engine):
+        await engine.close()
+        with pytest.raises(DatabaseError, match="is closed"):
+            await engine.get_stats()
+
+    async def test_first_calls_at_once_choose_the_embedder_once(self, tmp_path):
+        made = []
+        hashing = Provider(kind="embedder", name="hashing", factory=lambda _: made.append(1) or HashingEmbedder())
+        engine = MemoryEngine(
+            Settings(embedder="hashing"), Providers([hashing]), store=SQLiteStore(tmp_path / "memory.db")
+        )
+        await asyncio.gather(*(engine.add_memory(f"Fact {number}.") for number in range(5)))
+        await engine.close()
+        assert made == [1]
+
+    async def test_plugins_get_vectors_of_the_stores_embedder(self, engine):
+        first, second = await engine.embed(["one", "two"])
+        assert len(first) == len(second) == 256
+
+
+class TestWorkspaces:
+    def test_an_engine_is_bound_to_the_workspace_of_its_settings(self):
+        assert MemoryEngine().workspace == "default"
+        assert MemoryEngine(Settings(workspace="work")).workspace == "work"
+
+    async def test_another_workspace_shares_the_store_and_nothing_that_is_in_it(self, engine):
+        work = engine.in_workspace("work")
+        added = await engine.add_memory("The bridge opens at noon.")
+        assert (engine.workspace, work.workspace) == ("default", "work")
+        assert work.memories is engine.memories
+        with pytest.raises(MemoryNotFoundError, match=f"there is no memory {added.memory_id} in workspace 'work'"):
+            await work.get_memory(added.memory_id)
+
+    @pytest.mark.parametrize("name", ["", " ", "line\nbreak"])
+    def test_a_workspace_needs_a_name(self, engine, name):
+        with pytest.raises(ValueError, match="workspace"):
+            engine.in_workspace(name)
+
+
+class TestLimits:
+    @pytest.mark.parametrize("query", ["", "  ", "\n"])
+    async def test_a_question_that_asks_nothing_is_refused(self, engine, query):
+        with pytest.raises(InvalidInputError, match=r"^query cannot be empty or whitespace-only$"):
+            await engine.search_memory(query)
+
+    async def test_the_longest_question_is_taken_and_a_longer_one_is_not(self, engine):
+        await engine.search_memory("x" * LONGEST_QUERY)
+        with pytest.raises(InvalidInputError, match=r"^query exceeds maximum length \(1,000 characters\)$"):
+            await engine.search_memory("x" * (LONGEST_QUERY + 1))
+
+    @pytest.mark.parametrize("limit", [0, -1, MOST_HITS + 1])
+    async def test_the_limit_has_limits(self, engine, limit):
+        with pytest.raises(InvalidInputError, match=r"^limit must be from 1 to 100$"):
+            await engine.search_memory("bridge", limit)
+
+    @pytest.mark.parametrize(
+        ("text", "metadata", "problem"),
+        [
+            (" ", {}, "text cannot be empty"),
+            ("half \ud800", {}, "text must not contain lone surrogates"),
+            ("fine", {"a": "\udc00"}, "metadata must not contain lone surrogates"),
+            ("fine", {1: 2}, "metadata must have texts as keys"),
+            ("fine", ["a"], "metadata must be an object"),
+            ("fine", {"tags": "a"}, "metadata.tags must be"),
+            ("fine", {"timestamp": "noon"}, "metadata.timestamp must be"),
+        ],
+    )
+    async def test_what_cannot_be_kept_is_refused_and_leaves_no_file(self, tmp_path, text, metadata, problem):
+        engine = MemoryEngine(store=SQLiteStore(tmp_path / "data" / "memory.db"), embedder=HashingEmbedder())
+        with pytest.raises(InvalidInputError, match=f"^{problem}"):
+            await engine.add_memory(text, metadata)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestHiding:
+    @pytest.mark.parametrize("method", ["get_memory", "delete_memory", "restore_memory"])
+    @pytest.mark.parametrize("memory_id", ["nobody", "", "' OR 1=1 --", "\ud800", "\0", "x" * 10_000])
+    async def test_what_is_not_there_is_told_by_a_short_message(self, engine, method, memory_id):
+        with pytest.raises(MemoryNotFoundError, match=r"^there is no ") as error:
+            await getattr(engine, method)(memory_id)
+        assert len(str(error.value)) < 200
+
+    async def test_deleting_twice_and_restoring_twice_are_told(self, engine):
+        memory_id = (await engine.add_memory("The bridge opens at noon.")).memory_id
+        assert (await engine.delete_memory(memory_id)).deleted_at is not None
+        with pytest.raises(MemoryNotFoundError):
+            await engine.delete_memory(memory_id)
+        assert (await engine.restore_memory(memory_id)).deleted_at is None
+        with pytest.raises(MemoryNotFoundError, match="there is no deleted memory"):
+            await engine.restore_memory(memory_id)
+
+    async def test_purging_takes_what_was_deleted_long_enough_ago(self, engine):
+        ids = [(await engine.add_memory(f"Fact {number}.")).memory_id for number in range(3)]
+        await engine.delete_memory(ids[0])
+        await engine.delete_memory(ids[1])
+        assert await engine.purge() == 0
+        assert await engine.purge(days=0, memory_ids=[ids[0]]) == 1
+        assert await engine.purge(days=0) == 1
+        assert (await engine.get_memory(ids[2])).text == "Fact 2."
+        with pytest.raises(MemoryNotFoundError):
+            await engine.get_memory(ids[0])
+
+
+class TestUnchanged:
+    @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+    async def test_hostile_text_is_kept_and_found_unchanged(self, engine, text):
+        for number in range(5):
+            await engine.add_memory(f"Something else, number {number}.")
+        metadata = {"source": text, "author": text, "tags": [text], text: [text, {text: text}]}
+        added = await engine.add_memory(text, metadata)
+        kept = await engine.get_memory(added.memory_id)
+        assert (kept.text, dict(kept.metadata)) == (text, metadata)
+        assert (kept.source, kept.author, kept.tags) == (text, text, (text,))
+        found = await engine.search_memory(text[:LONGEST_QUERY])
+        assert found.hits[0].memory_id == added.memory_id
+        assert found.hits[0].text in text
+        for filters in ({"source": text}, {"tags": [text]}, {"author": [text]}):
+            narrowed = await engine.search_memory("anything at all", filters=filters)
+            assert [hit.memory_id for hit in narrowed.hits] == [added.memory_id]
+        assert await engine.memories.check() == []
+
+    async def test_deep_and_wide_metadata_is_kept_unchanged(self, engine):
+        deep = {}
+        for _ in range(99):
+            deep = {"in": deep}
+        wide = {f"key {number}": number for number in range(10_000)}
+        for metadata in (deep, wide):
+            added = await engine.add_memory("With metadata.", metadata)
+            assert dict((await engine.get_memory(added.memory_id)).metadata) == metadata
+        found = await engine.search_memory("metadata", filters={"key 9999": 9999})
+        assert [hit.memory_id for hit in found.hits] == [added.memory_id]
+
+    @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(text=ANY_TEXT, metadata=ANY_METADATA)
+    async def test_whatever_is_accepted_comes_back_unchanged(self, engine, text, metadata):
+        if not text.strip():
+            with pytest.raises(InvalidInputError):
+                await engine.add_memory(text, metadata)
+            return
+        added = await engine.add_memory(text, metadata)
+        kept = await engine.get_memory(added.memory_id)
+        assert kept.text.strip() == text.strip()
+        assert kept.text in text
+        assert dict(kept.metadata) == metadata
+        assert kept.tags == tuple(dict.fromkeys(metadata.get("tags", [])))
+        again = await engine.add_memory(text, metadata)
+        assert (again.memory_id, again.outcome) == (added.memory_id, "existing")
+
+    @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(query=ANY_TEXT.filter(str.strip), filters=st.dictionaries(OTHER_KEY, ANY_VALUE, max_size=2))
+    async def test_any_question_is_answered_whatever_the_filters(self, engine, query, filters):
+        await engine.add_memory("The bridge opens at noon.")
+        found = await engine.search_memory(query, filters=filters)
+        assert all(0 <= hit.similarity_score <= 1 for hit in found.hits)
+
+
+class TestProgress:
+    async def test_it_grows_up_to_its_total(self, engine):
+        text = "\n\n".join(f"Paragraph {number} tells of the river and of house {number}." for number in range(500))
+        async with being_called() as told:
+            added = await engine.add_memory(text)
+        steps = [done for done, _, _ in told]
+        assert len(steps) > 3
+        assert steps == sorted(set(steps))
+        assert all(total is None or done <= total for done, total, _ in told)
+        chunks = added.chunks_created
+        assert told[-1] == (chunks + 1, chunks + 3, f"embedded {chunks} of {chunks} chunks")
+
+    async def test_vectors_that_are_there_already_count_as_done(self, engine):
+        text = "\n\n".join(f"Paragraph {number} tells of the river and of house {number}." for number in range(100))
+        await engine.add_memory(text)
+        async with being_called() as told:
+            await engine.add_memory(text, {"source": "elsewhere"})
+        assert told == []
+
+    async def test_work_that_cannot_say_how_far_it_is_still_shows_that_it_goes_on(self, monkeypatch):
+        monkeypatch.setattr(adding, "BEAT_SECONDS", 0.01)
+        enough = asyncio.Event()
+
+        async def work():
+            await enough.wait()
+            return "done"
+
+        async with being_called(lambda told: len(told) == 3 and enough.set()) as told:
+            assert await attended(work(), 5, "writing") == "done"
+        steps = [done for done, _, _ in told]
+        assert all(5 < step < 6 for step in steps)
+        assert steps == sorted(set(steps))
+        assert {message for _, _, message in told} == {"writing"}
+
+    async def test_what_fails_fails_and_what_is_cancelled_is_cancelled(self):
+        async def fail():
+            raise DatabaseError("no")
+
+        with pytest.raises(DatabaseError, match="no"):
+            await attended(fail(), 0, "failing")
+        ended = asyncio.Event()
+
+        async def wait():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        waiting = asyncio.create_task(attended(wait(), 0, "waiting"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.wait_for(ended.wait(), 5)
+
+
+class TestStatistics:
+    async def test_searches_are_timed_and_shared_by_all_workspaces(self, engine):
+        assert (await engine.get_stats()).avg_query_latency_ms is None
+        began = time.perf_counter()
+        await engine.in_workspace("work").search_memory("anything")
+        assert 0 < (await engine.get_stats()).avg_query_latency_ms <= (time.perf_counter() - began) * 1000
+
+
+@pytest.mark.parametrize(
+    ("particulars", "heading", "seen"),
+    [
+        (Particulars(), "", "text"),
+        (Particulars(author="Ada"), "", "Ada: text"),
+        (Particulars(timestamp=datetime(2023, 5, 8, tzinfo=UTC)), "", "[8 May 2023] text"),
+        (
+            Particulars(author="Ada", timestamp=datetime(987, 1, 2, tzinfo=UTC)),
+            "A > B",
+            "[2 January 987] Ada: A > B: text",
+        ),
+    ],
+)
+def test_both_legs_see_when_who_and_under_what(particulars, heading, seen):
+    assert indexed_text(particulars, heading, "text") == seen

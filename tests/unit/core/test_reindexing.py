@@ -1,0 +1,242 @@
+"""Vectors by another embedder, on a real SQLite store."""
+
+import asyncio
+
+import pytest
+
+from zapomni_core import reindexing
+from zapomni_core.embedding import digest
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.errors import ConfigurationError, ProcessingError
+from zapomni_core.provider import Provider, Providers
+from zapomni_core.reindexing import reindex
+from zapomni_core.settings import Settings
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.errors import EmbedderMismatchError
+from zapomni_db.sqlite import SQLiteStore
+
+FACTS = [f"Fact {number}: the {thing} is in room {number}" for number, thing in enumerate(["lamp", "piano", "ladder"])]
+
+
+class Recorder(HashingEmbedder):
+    """An embedder that notes what it embeds, and can be made to fail."""
+
+    def __init__(self, name, dimension=64):
+        super().__init__(dimension, name=name)
+        self.embedded = []
+        self.closed = False
+        self.fails_after = None
+
+    async def embed(self, texts, *, query=False, on_batch=None):
+        if self.fails_after is not None and len(self.embedded) >= self.fails_after:
+            raise ProcessingError("no more")
+        self.embedded += texts
+        return await super().embed(texts, query=query, on_batch=on_batch)
+
+    async def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def old():
+    return Recorder("old")
+
+
+@pytest.fixture
+def new():
+    return Recorder("new", 96)
+
+
+@pytest.fixture
+def make_engine(tmp_path, old, new):
+    """Make engines on one store, as processes that follow each other do."""
+
+    def make(**settings):
+        offered = [
+            Provider(kind="embedder", name=one.identity.name, factory=lambda _, one=one: one) for one in (old, new)
+        ]
+        return MemoryEngine(Settings(**settings), Providers(offered), store=SQLiteStore(tmp_path / "memory.db"))
+
+    return make
+
+
+@pytest.fixture
+async def engine(make_engine):
+    """An engine with three memories, embedded by the old embedder."""
+    engine = make_engine(embedder="old")
+    for fact in FACTS:
+        await engine.add_memory(fact)
+    yield engine
+    await engine.close()
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    monkeypatch.setattr(reindexing, "BATCH", 1)
+
+
+async def found_by_vector(engine, embedder, text):
+    """The nearest chunk to a text by the vectors that serve now."""
+    vector = (await embedder.embed([text], query=True))[0]
+
+    def look(snapshot):
+        rows = snapshot.nearest(vector, 3)
+        best = snapshot.cosines(rows, vector).argmax()
+        return snapshot.found(rows[best : best + 1])[0].text
+
+    return await engine.memories.read("default", look)
+
+
+async def test_the_new_vectors_serve_afterwards(engine, old, new):
+    assert await engine.reindex("new") == len(FACTS)
+    assert (await engine.get_stats()).embedder == new.identity
+    assert await found_by_vector(engine, new, FACTS[1]) == FACTS[1]
+    assert old.closed
+    assert not new.closed
+    assert await engine.memories.check() == []
+
+
+async def test_the_engine_goes_on_with_the_new_embedder(engine, new):
+    await engine.reindex("new")
+    await engine.add_memory("The violin is in the attic")
+    assert "The violin is in the attic" in new.embedded
+    assert (await engine.search_memory("violin")).hits[0].text == "The violin is in the attic"
+
+
+async def test_other_processes_take_the_new_embedder_from_the_store(engine, make_engine, new):
+    await engine.reindex("new")
+    other = make_engine()
+    assert (await other.search_memory("piano")).hits[0].text == FACTS[1]
+    assert new.embedded[-1] == "piano"
+    await other.close()
+
+
+async def test_every_workspace_and_every_hidden_memory_gets_new_vectors(engine):
+    elsewhere = engine.in_workspace("elsewhere")
+    hidden = await elsewhere.add_memory("The secret is in the cellar")
+    await elsewhere.delete_memory(hidden.memory_id)
+    assert await engine.reindex("new") == len(FACTS) + 1
+    await elsewhere.restore_memory(hidden.memory_id)
+    assert (await elsewhere.search_memory("cellar")).hits[0].memory_id == hidden.memory_id
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+async def test_an_interrupted_run_is_gone_on_with(engine, old, new, small_steps, cut):
+    reached = asyncio.Event()
+
+    async def stop(done, total):
+        if done == cut and not reached.is_set():
+            reached.set()
+            await asyncio.Event().wait()
+
+    run = asyncio.create_task(engine.reindex("new", stop))
+    await reached.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert (await engine.get_stats()).embedder == old.identity
+    assert await found_by_vector(engine, old, FACTS[2]) == FACTS[2]
+    kept = (await engine.memories.pending(new.identity, 10))[1]
+    assert kept < len(FACTS) or cut == 1
+    assert await engine.reindex("new") == kept
+    assert await found_by_vector(engine, new, FACTS[2]) == FACTS[2]
+
+
+async def test_a_run_that_fails_leaves_the_old_vectors_and_closes_the_new_embedder(engine, old, new, small_steps):
+    new.fails_after = 2
+    with pytest.raises(ProcessingError):
+        await engine.reindex("new")
+    assert new.closed
+    assert not old.closed
+    assert (await engine.search_memory("ladder")).hits[0].text == FACTS[2]
+    new.fails_after = None
+    assert await engine.reindex("new") == 1
+
+
+async def test_a_memory_that_is_added_meanwhile_gets_its_vector_too(engine, make_engine, new, small_steps):
+    other = make_engine()
+
+    async def add_at_the_end(done, total):
+        if done == total == len(FACTS):
+            await other.add_memory("A late one")
+
+    assert await engine.reindex("new", add_at_the_end) == len(FACTS) + 1
+    assert await found_by_vector(engine, new, "A late one") == "A late one"
+    await other.close()
+
+
+async def test_progress_begins_with_how_much_there_is_and_grows(engine, small_steps):
+    told = []
+
+    async def tell(done, total):
+        told.append((done, total))
+
+    await engine.reindex("new", tell)
+    assert told[0] == (0, len(FACTS))
+    assert told[-1] == (len(FACTS), len(FACTS))
+    assert told == sorted(told)
+
+
+async def test_what_is_embedded_is_what_was_embedded_when_it_was_added(engine, old, new):
+    metadata = {"author": "Ada", "timestamp": "2023-05-08T23:30:00+05:00", "language": "markdown"}
+    await engine.add_memory("# House\n\n## Roof\n\nIt leaks when it rains.", metadata)
+    await engine.reindex("new")
+    assert sorted(new.embedded) == sorted(old.embedded)
+    header = "[8 May 2023] Ada: House > Roof: "
+    (content,) = (text for text in new.embedded if text.startswith(header))
+    wanted = digest(new.identity, content)
+    assert list(await engine.memories.vectors(new.identity, [wanted])) == [wanted]
+
+
+async def test_without_a_name_the_settings_choose(engine, make_engine, new):
+    other = make_engine(embedder="new")
+    assert await other.reindex() == len(FACTS)
+    assert (await other.get_stats()).embedder == new.identity
+    await other.close()
+
+
+async def test_without_a_name_and_a_setting_the_present_embedder_stays(engine, make_engine, old):
+    other = make_engine()
+    assert await other.reindex() == 0
+    assert (await other.get_stats()).embedder == old.identity
+    await other.close()
+
+
+async def test_an_empty_store_gets_its_embedder(make_engine, new):
+    engine = make_engine()
+    assert await engine.reindex("new") == 0
+    assert (await engine.get_stats()).embedder == new.identity
+    await engine.close()
+
+
+async def test_an_embedder_that_nobody_offers_is_told_and_nothing_changes(engine, old):
+    with pytest.raises(ConfigurationError, match="did you mean 'new'"):
+        await engine.reindex("newe")
+    assert (await engine.get_stats()).embedder == old.identity
+
+
+async def test_a_store_that_cannot_do_it_is_told(new):
+    with pytest.raises(ConfigurationError, match="cannot get the vectors"):
+        await reindex(object(), new)
+
+
+async def test_an_engine_that_is_open_meanwhile_takes_the_new_embedder_with_its_next_call(engine, make_engine, new):
+    other = make_engine()
+    try:
+        await other.search_memory(FACTS[0])
+        await engine.reindex("new")
+        assert (await other.search_memory(FACTS[0])).hits[0].text == FACTS[0]
+        assert (await other.add_memory("The saw is in the shed")).outcome == "stored"
+        assert new.embedded[-1] == "The saw is in the shed"
+    finally:
+        await other.close()
+
+
+async def test_an_embedder_that_was_handed_over_is_not_replaced(engine, tmp_path, old):
+    other = MemoryEngine(store=SQLiteStore(tmp_path / "memory.db"), embedder=old)
+    try:
+        await engine.reindex("new")
+        with pytest.raises(EmbedderMismatchError):
+            await other.search_memory(FACTS[0])
+    finally:
+        await other.close()

@@ -1,0 +1,516 @@
+"""The commands on memories: add, search, get, delete, restore, purge, stats, backup, reindex."""
+
+import json
+import os
+import pty
+import signal
+
+import pytest
+
+from zapomni_mcp.cli import progress
+
+from .conftest import START, finish
+
+EMBEDDERS = """
+from zapomni_core.provider import Provider
+from zapomni_core.testing.embedder import HashingEmbedder
+
+@hookimpl
+def zapomni_providers():
+    return [
+        Provider(kind="embedder", name="hashing", factory=lambda _: HashingEmbedder()),
+        Provider(kind="embedder", name="another", factory=lambda _: HashingEmbedder(64, name="another")),
+    ]
+"""
+NOBODY = "00000000-0000-0000-0000-000000000000"
+ALL = [
+    ["add", "x"],
+    ["search", "x"],
+    ["get", NOBODY],
+    ["delete", NOBODY],
+    ["restore", NOBODY],
+    ["purge", "--yes"],
+    ["stats"],
+    ["backup", "copy.db"],
+    ["reindex"],
+]
+every_command = pytest.mark.parametrize("command", ALL, ids=lambda command: command[0])
+
+
+@pytest.fixture
+def embedders(plugin_file, monkeypatch):
+    """Two quick embedders; a new store takes the first."""
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "hashing")
+    return plugin_file("embedders", EMBEDDERS)
+
+
+@pytest.fixture
+def zapomni(run, embedders, tmp_path, monkeypatch):
+    """Run a command on memories, in an empty directory."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return lambda *args, **options: run("--plugin", embedders, *args, **options)
+
+
+@pytest.fixture
+def document(zapomni):
+    """What a command prints with --json."""
+    return lambda *args, **options: json.loads(zapomni(*args, "--json", **options).stdout)
+
+
+@pytest.fixture
+def remember(document):
+    """Add a text; its id."""
+    return lambda text, *args: document("add", text, *args)["memory_id"]
+
+
+def test_a_text_is_remembered_once(zapomni):
+    first = zapomni("add", "The piano is in the cellar")
+    assert first.exit_code == 0
+    assert first.stdout.startswith("Stored: ")
+    assert first.stdout.endswith("(1 chunk)\nThe piano is in the cellar\n")
+    assert zapomni("add", "The piano is in the cellar").stdout.startswith("Already remembered: ")
+
+
+def test_what_was_deleted_is_restored_by_adding_it_again(zapomni, remember):
+    zapomni("delete", remember("Come back"))
+    assert "restored" in zapomni("add", "Come back").stdout
+
+
+def test_what_is_said_of_a_text_is_kept_with_it(document, remember):
+    options = ["--tag", "a", "--tag", "b", "--source", "s", "--author", "Ada", "--conversation", "c"]
+    more = ["--timestamp", "2024-05-08", "--language", "text", "--metadata", '{"project": "x", "author": "Bob"}']
+    memory = document("get", remember("A text", *options, *more))
+    assert memory["metadata"] == {
+        "tags": ["a", "b"],
+        "source": "s",
+        "author": "Ada",
+        "conversation": "c",
+        "timestamp": "2024-05-08",
+        "language": "text",
+        "project": "x",
+    }
+    assert memory["timestamp"] == "2024-05-08T00:00:00Z"
+
+
+@pytest.mark.parametrize("args", [["add"], ["add", "-"]])
+def test_standard_input_is_remembered(zapomni, document, args):
+    added = document(*args, input="From a pipe\r\nwith two lines\n")
+    assert zapomni("get", added["memory_id"]).stdout_bytes == b"From a pipe\r\nwith two lines\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("notes.md", "markdown"),
+        ("tool.py", "python"),
+        ("a.YML", "yaml"),
+        ("q.sql", "sql"),
+        ("LICENSE", None),
+        ("x.qqq", None),
+    ],
+)
+def test_a_file_tells_its_source_and_its_language_by_its_name(document, tmp_path, name, language):
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbftext = 1\n")
+    memory = document("get", document("add", "--file", str(tmp_path / name))["memory_id"])
+    assert memory["text"] == "text = 1"
+    assert memory["metadata"] == {"source": name} | ({"language": language} if language else {})
+
+
+def test_options_have_the_last_word_over_a_files_name(document, tmp_path):
+    (tmp_path / "a.md").write_text("text")
+    added = document("add", "--file", str(tmp_path / "a.md"), "--source", "mine", "--metadata", '{"language": "text"}')
+    assert document("get", added["memory_id"])["metadata"] == {"source": "mine", "language": "text"}
+
+
+def test_a_correction_replaces_and_keeps_the_old_one_readable(zapomni, document, remember):
+    old = remember("The meeting is on Monday")
+    result = zapomni("add", "The meeting is on Friday", "--replaces", old)
+    assert f"It replaces {old}" in result.stdout
+    assert document("get", old)["replaced_by"]
+    assert "replaced by: " in zapomni("get", old).stderr
+    assert [hit["text"] for hit in document("search", "meeting")["hits"]] == ["The meeting is on Friday"]
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["add", ""], "empty"),
+        (["add", "x", "--timestamp", "yesterday"], "metadata.timestamp"),
+        (["add", "x", "--metadata", "{"], "no JSON"),
+        (["add", "x", "--metadata", "[]"], "no JSON object"),
+        (["add", "x", "--file", __file__], "both given"),
+        (["add", "--file", "none.md"], "does not exist"),
+        (["add", "--file", "."], "is a directory"),
+        (["add", "x", "--workspace", ""], "--workspace"),
+        (["add", "x", "--workspace", "a\nb"], "--workspace: must not contain control characters"),
+        (["search"], "QUERY"),
+        (["search", " "], "query"),
+        (["search", "x", "--limit", "0"], "limit"),
+        (["search", "x", "--limit", "many"], "--limit"),
+        (["search", "x", "--max-tokens", "0"], "--max-tokens"),
+        (["search", "x", "--from", "tomorrow"], "date_from"),
+        (["search", "x", "--filter", "1"], "no JSON object"),
+        (["get"], "ID"),
+        (["delete"], "ID"),
+        (["purge", "--days", "-1", "--yes"], "--days"),
+        (["purge"], "--yes"),
+        (["backup"], "TARGET"),
+        (["backup", "."], "is a directory"),
+        (["backup", "no/such/place.db"], "There is no directory"),
+        (["reindex", "--embedder", "hashin"], "did you mean 'hashing'?"),
+    ],
+    ids=lambda value: " ".join(value if isinstance(value, list) else sorted(value)),
+)
+def test_nonsense_is_refused_with_2_and_no_traceback(zapomni, args, told):
+    result = zapomni(*args)
+    assert result.exit_code == 2, result.output
+    assert told in result.stderr
+    assert result.stdout == ""
+
+
+def test_bytes_that_are_no_text_are_refused(zapomni):
+    result = zapomni("add", "-", input=b"\xff\xfe")
+    assert (result.exit_code, result.stderr) == (2, "Error: Standard input is no text in UTF-8\n")
+
+
+def test_a_file_that_is_too_long_is_refused(zapomni, tmp_path):
+    with (tmp_path / "long.txt").open("wb") as file:
+        file.truncate(40_000_001)
+    result = zapomni("add", "--file", str(tmp_path / "long.txt"))
+    assert (result.exit_code, "10,000,000 characters" in result.stderr) == (2, True)
+
+
+def test_without_a_text_on_a_terminal_add_says_what_it_takes(start, embedders):
+    code, _, errors = on_a_terminal(start, "add")
+    assert code == 2
+    assert "give a TEXT, or --file FILE, or -" in errors
+
+
+def test_a_search_shows_score_reason_date_source_and_id(zapomni, remember):
+    found = remember(
+        "The piano is in the cellar", "--source", "letters", "--author", "Ada", "--timestamp", "2024-05-08"
+    )
+    remember("Tea is in the cupboard")
+    result = zapomni("search", "piano")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("Found ")
+    assert "2 memories in workspace 'default'" in lines[0]
+    parts = lines[2].split(" · ")
+    assert parts[0].startswith("1. 0.")
+    assert parts[1:] == ["piano", "2024-05-08", "letters", "Ada", found]
+    assert lines[3] == "   The piano is in the cellar"
+
+
+def test_a_found_text_is_wrapped_and_keeps_its_lines(zapomni, remember, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    remember("def piano():\n    return 1  # " + "very " * 12 + "long")
+    lines = zapomni("search", "piano").stdout.splitlines()[3:]
+    assert lines[0] == "   def piano():"
+    assert lines[1].startswith("       return 1  #")
+    assert len(lines) > 3
+    assert max(map(len, lines)) <= 40
+
+
+def test_control_characters_of_a_memory_reach_no_terminal(zapomni, remember):
+    memory = remember("red \x1b[31m text", "--source", "s\x1b[2J")
+    assert "\x1b" not in zapomni("search", "red").stdout
+    result = zapomni("get", memory)
+    assert "\x1b" not in result.stderr
+    assert result.stdout == "red \x1b[31m text\n"  # no terminal here: the exact text
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (["--tag", "a"], {"one", "two"}),
+        (["--tag", "a", "--tag", "b"], {"two"}),
+        (["--source", "s", "--source", "t"], {"one", "two"}),
+        (["--author", "Ada"], {"one"}),
+        (["--conversation", "c"], {"two"}),
+        (["--from", "2024-01-01"], {"two", "three"}),
+        (["--to", "2023-06-01"], {"one"}),
+        (["--filter", '{"n": [2, 3]}'], {"two", "three"}),
+        (["--limit", "1"], {"one"}),
+    ],
+    ids=lambda value: " ".join(value if isinstance(value, list) else sorted(value)),
+)
+def test_filters_narrow_a_search(document, remember, options, found):
+    remember("word one", "--tag", "a", "--source", "s", "--author", "Ada", "--timestamp", "2023-06-01")
+    remember("word two", "--tag", "a", "--tag", "b", "--source", "t", "--conversation", "c", "--metadata", '{"n": 2}')
+    remember("word three", "--metadata", '{"n": 3}')
+    hits = document("search", "word one", *options)["hits"]
+    assert {hit["text"].split()[1] for hit in hits} == found
+
+
+def test_nothing_found_says_what_was_searched(zapomni, remember):
+    assert zapomni("search", "x").stdout == "Nothing found among 0 memories in workspace 'default'.\n"
+    remember("something")
+    told = zapomni("search", "x", "--tag", "none").stdout
+    assert told == "Nothing found among 0 memories in workspace 'default' (the filters left out 1).\n"
+
+
+def test_max_tokens_cuts_the_answer(document, remember):
+    remember("First sentence. " * 20)
+    assert len(document("search", "sentence", "--max-tokens", "10")["hits"][0]["text"]) <= 40
+
+
+def test_get_prints_the_text_and_tells_the_rest_on_standard_error(zapomni, remember):
+    memory = remember("One\n\n  two\tthree", "--tag", "t")
+    result = zapomni("get", memory)
+    assert result.stdout == "One\n\n  two\tthree\n"
+    assert result.stderr.splitlines()[0] == f"id: {memory}"
+    assert 'tags: ["t"]' in result.stderr
+
+
+@pytest.mark.parametrize("command", ["get", "delete", "restore"])
+def test_a_memory_that_is_not_there_is_a_sentence_and_1(zapomni, command):
+    result = zapomni(command, NOBODY)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    what = "deleted memory" if command == "restore" else "memory"
+    assert result.stderr == f"Error: there is no {what} {NOBODY} in workspace 'default'\n"
+
+
+def test_deleting_hides_and_restoring_brings_back(zapomni, document, remember):
+    one, two = remember("word one"), remember("word two")
+    result = zapomni("delete", one, two)
+    assert result.stdout == f"deleted {one}: word one\ndeleted {two}: word two\n"
+    assert document("search", "word")["hits"] == []
+    assert "deleted: " in zapomni("get", one).stderr
+    assert document("restore", one, two) == {"restored": [one, two], "missing": []}
+    assert len(document("search", "word")["hits"]) == 2
+
+
+def test_what_is_there_is_deleted_although_something_else_is_not(zapomni, document, remember):
+    memory = remember("word")
+    result = zapomni("delete", NOBODY, memory, memory, "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"deleted": [memory], "missing": [NOBODY]}
+
+
+def test_purging_removes_for_good_what_was_deleted_and_named(zapomni, remember):
+    gone, stays = remember("gone"), remember("stays")
+    zapomni("delete", gone)
+    result = zapomni("purge", gone, stays, "--yes")
+    assert (result.exit_code, result.stdout) == (1, "Removed 1 memory for good.\n")
+    assert "1 memory not removed" in result.stderr
+    assert zapomni("get", gone).exit_code == 1
+    assert zapomni("get", stays).exit_code == 0
+
+
+def test_purging_without_names_spares_what_was_deleted_lately(zapomni, document, remember):
+    zapomni("delete", remember("lately"))
+    assert document("purge", "--yes") == {"removed": 0}
+    assert zapomni("purge", "--yes", "--days", "0").stdout == "Removed 1 memory for good.\n"
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 1), ("y", 0, 0)])
+def test_purging_asks_on_a_terminal(zapomni, start, embedders, document, remember, answer, code, left):
+    zapomni("delete", remember("gone"))
+    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge", "--days", "0", typed=f"{answer}\n")
+    assert (ended, "Removed" in output) == (code, left == 0), errors
+    assert "Remove all that is deleted, for good? [y/N]" in errors
+    assert document("stats")["deleted_memories"] == left
+
+
+def test_statistics_count_and_name_the_parts(zapomni, document, remember, home):
+    remember("one")
+    remember("elsewhere", "--workspace", "other")
+    zapomni("delete", remember("two"))
+    lines = dict(line.split(maxsplit=1) for line in zapomni("stats").stdout.splitlines())
+    assert (lines["memories"], lines["deleted"], lines["chunks"]) == ("1", "1", "1")
+    assert lines["workspace"] == "default (there are also: other)"
+    assert lines["store"].startswith(f"sqlite at {home}/data/zapomni/memory.db, ")
+    assert lines["embedder"] == "hashing (hashing-256, 256 dimensions)"
+    assert document("stats")["embedder"] == {"name": "hashing", "model": "hashing-256", "dimension": 256}
+
+
+def test_workspaces_are_apart(zapomni, document, remember):
+    memory = remember("word", "--workspace", "mine")
+    assert document("search", "word")["hits"] == []
+    assert zapomni("get", memory).exit_code == 1
+    assert zapomni("get", memory, "--workspace", "mine").exit_code == 0
+
+
+def test_a_backup_is_a_store_of_its_own(zapomni, document, remember, tmp_path, monkeypatch):
+    memory = remember("word")
+    result = zapomni("backup", "copy.db")
+    target = tmp_path / "work" / "copy.db"
+    assert result.stdout.startswith(f"Wrote {target} (")
+    monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{target}")
+    assert document("get", memory)["text"] == "word"
+
+
+def test_a_backup_overwrites_nothing_unless_told_to(zapomni, document, tmp_path):
+    target = tmp_path / "precious.txt"
+    target.write_text("mine")
+    result = zapomni("backup", str(target))
+    assert (result.exit_code, target.read_text()) == (2, "mine")
+    assert "--force" in result.stderr
+    assert document("backup", str(target), "--force") == {"target": str(target), "bytes": target.stat().st_size}
+
+
+def test_reindexing_changes_the_embedder_and_says_what_it_does(zapomni, document, remember):
+    for text in ("word one", "word two"):
+        remember(text)
+    result = zapomni("reindex", "--embedder", "another")
+    assert result.exit_code == 0
+    assert result.stdout == "Embedder: another (hashing-64, 64 dimensions); 2 chunks embedded now.\n"
+    plan, restart, setting = result.stderr.splitlines()
+    assert plan == "2 chunks to embed, in all workspaces; until that is done, the old vectors serve."
+    assert restart.startswith("Restart the servers")
+    assert setting == "The settings still say embedder = 'hashing': change that to 'another'."
+
+
+def test_the_present_embedder_has_nothing_to_do(zapomni, remember):
+    remember("word")
+    result = zapomni("reindex")
+    assert result.stdout == "Embedder: hashing (hashing-256, 256 dimensions); 0 chunks embedded now.\n"
+    assert result.stderr == "Every chunk has a vector by this embedder already.\n"
+
+
+def test_the_settings_choose_the_new_embedder(document, remember, monkeypatch):
+    remember("word")
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "another")
+    told = document("reindex")
+    assert (told["before"]["name"], told["after"]["name"], told["chunks"]) == ("hashing", "another", 1)
+    assert document("search", "word")["hits"][0]["text"] == "word"
+
+
+def test_a_contradicting_embedder_is_told_with_the_command_that_helps(zapomni, remember, monkeypatch):
+    remember("word")
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "another")
+    result = zapomni("search", "word")
+    assert result.exit_code == 1
+    assert "run: zapomni reindex --embedder another" in result.stderr
+
+
+SLOW = """
+import os, signal
+from zapomni_core.provider import Provider
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core import reindexing
+
+reindexing.BATCH = 4
+
+class Killed(HashingEmbedder):
+    done = 0
+
+    async def embed(self, texts, **options):
+        if "ZAPOMNI_TEST_KILL" in os.environ and self.done >= 8:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.done += len(texts)
+        return await super().embed(texts, **options)
+
+@hookimpl
+def zapomni_providers():
+    return [Provider(kind="embedder", name="killed", factory=lambda _: Killed(64, name="killed"))]
+"""
+
+
+def test_reindexing_goes_on_after_kill_9(
+    zapomni, document, start, embedders, plugin_file, remember, tmp_path, monkeypatch
+):
+    for number in range(20):
+        remember(f"word {number}")
+    command = ("--plugin", embedders, "--plugin", plugin_file("killed", SLOW), "reindex", "--embedder", "killed")
+    monkeypatch.setenv("ZAPOMNI_TEST_KILL", "yes")
+    assert finish(start(*command))[0] == -signal.SIGKILL
+    assert document("stats")["embedder"]["name"] == "hashing"
+    assert document("search", "word 7")["hits"][0]["text"] == "word 7"
+    monkeypatch.delenv("ZAPOMNI_TEST_KILL")
+    code, output, errors = finish(start(*command))
+    assert code == 0, errors
+    assert errors.startswith("12 chunks to embed")
+    assert "12 chunks embedded now" in output
+
+
+@every_command
+def test_a_store_that_cannot_be_opened_is_a_sentence_and_no_traceback(zapomni, command, tmp_path, monkeypatch):
+    damaged = tmp_path / "notes.txt"
+    damaged.write_text("This is no database. " * 100)
+    monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{damaged}")
+    result = zapomni(*command)
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"Error: The store {damaged} is damaged")
+
+
+@every_command
+def test_a_store_that_nobody_offers_is_a_refusal(zapomni, command, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_STORE", "nowhere://x")
+    result = zapomni(*command)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no plugin offers the store 'nowhere'" in result.stderr
+
+
+def test_a_plugin_that_failed_is_named_where_something_is_missing(zapomni, installed, monkeypatch):
+    installed("brings_a_store", "import nothing_of_that_name")
+    monkeypatch.setenv("ZAPOMNI_STORE", "nowhere://x")
+    assert "1 failed (brings_a_store), run: zapomni doctor" in zapomni("stats").stderr
+
+
+@every_command
+def test_no_command_imports_the_sdk_or_rich(start, embedders, command):
+    script = (
+        f"{START.partition(';')[0]}\nimport sys\ntry:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    _, _, errors = finish(start("--plugin", embedders, *command, "--json", start=script))
+    modules = set(errors.split())
+    assert "zapomni_core.engine" in modules
+    assert not {"mcp", "mcp_types", "rich"} & modules
+
+
+def test_a_failing_embedder_is_a_sentence(run, plugin_file, monkeypatch):
+    source = """
+    from zapomni_core.errors import ProcessingError
+    from zapomni_core.provider import Provider
+    from zapomni_core.testing.embedder import HashingEmbedder
+
+    class Failing(HashingEmbedder):
+        async def embed(self, texts, **options):
+            raise ProcessingError("The embedder is on strike")
+
+    @hookimpl
+    def zapomni_providers():
+        return [Provider(kind="embedder", name="failing", factory=lambda _: Failing(name="failing"))]
+    """
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "failing")
+    result = run("add", "x", "--plugin", plugin_file("failing", source))
+    assert (result.exit_code, result.stderr) == (1, "Error: The embedder is on strike\n")
+
+
+async def test_a_long_work_is_told_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS", 0)
+    with progress.Progress() as shown:
+        await shown.show(1, 3, "a third of it")
+        await shown.show(2, 3, "two thirds of it")
+    assert capsys.readouterr().err == "two thirds of it\n"
+
+
+def test_a_long_work_shows_a_bar_on_a_terminal(start, embedders, zapomni, remember, home):
+    for number in range(3):
+        remember(f"word {number}")
+    master, terminal = pty.openpty()
+    process = start("--plugin", embedders, "reindex", "--embedder", "another", stderr=terminal)
+    os.close(terminal)
+    output, _ = process.communicate(timeout=60)
+    shown = os.read(master, 100_000).decode()
+    os.close(master)
+    assert (process.returncode, output.split(";")[0]) == (0, "Embedder: another (hashing-64, 64 dimensions)")
+    assert "3 chunks to embed" in shown
+    assert "embedded 3 of 3 chunks" in shown
+
+
+def on_a_terminal(start, *args, typed=""):
+    """The exit code, output and errors of a command whose standard input is a terminal."""
+    master, terminal = pty.openpty()
+    process = start(*args, stdin=terminal)
+    os.write(master, typed.encode())
+    ended = finish(process, None)
+    os.close(master)
+    os.close(terminal)
+    return ended

@@ -1,0 +1,29 @@
+"""What tests of the memory tools ask of every answer."""
+
+from jsonschema import Draft202012Validator
+
+
+def text_of(result):
+    """What a result says to people."""
+    [part] = result["content"]
+    assert part["type"] == "text"
+    return part["text"]
+
+
+def checked(tool, result):
+    """The structured content, which must meet the tool's output schema, errors too."""
+    Draft202012Validator(tool.output_schema).validate(result["structuredContent"])
+    assert result["structuredContent"]["processing_time_ms"] >= 0
+    assert result["structuredContent"]["status"] == "error" or not result["isError"]
+    return result["structuredContent"]
+
+
+async def refused(tool, arguments):
+    """What is said of arguments that are wrong; the engine must not be asked."""
+    result = await tool.execute(arguments)
+    record = checked(tool, result)
+    assert (result["isError"], record["error_type"], record["status_code"]) == (True, "validation", 400)
+    assert record["error_code"] == "INVALID_ARGUMENTS"
+    assert tool.core_engine.mock_calls == []
+    assert len(text_of(result)) < 300
+    return text_of(result).removeprefix("Error: ")

@@ -1,0 +1,101 @@
+"""DeleteMemoryTool hides a memory and says how to get it back; RestoreMemoryTool gets it back."""
+
+from unittest.mock import Mock
+
+import pytest
+
+from tests.unit.mcp.tools.answers import checked, refused, text_of
+from zapomni_core import DatabaseError
+from zapomni_db.errors import MemoryNotFoundError
+from zapomni_mcp.tools import DeleteMemoryTool, RestoreMemoryTool
+
+MEMORY_ID = "550e8400-e29b-41d4-a716-446655440000"
+LONG = (
+    "Ada keeps bees behind the house, and sells the honey on Saturdays, on the market, beside the well of the old town."
+)
+
+
+@pytest.fixture(params=[DeleteMemoryTool, RestoreMemoryTool])
+def tool(request, mock_core_engine, make_memory):
+    mock_core_engine.delete_memory.return_value = mock_core_engine.restore_memory.return_value = make_memory()
+    return request.param(core_engine=mock_core_engine)
+
+
+def asked_of(tool):
+    """The engine's method that has the tool's name."""
+    return getattr(tool.core_engine, tool.name)
+
+
+@pytest.mark.parametrize("made", [DeleteMemoryTool, RestoreMemoryTool])
+@pytest.mark.parametrize("engine", [None, "engine", Mock()])
+def test_it_takes_an_engine_and_nothing_else(made, engine):
+    with pytest.raises(TypeError, match="core_engine must be MemoryEngine instance, got"):
+        made(core_engine=engine)
+
+
+async def test_deleting_says_what_was_deleted_and_how_to_restore_it(mock_core_engine, make_memory):
+    mock_core_engine.delete_memory.return_value = make_memory()
+    tool = DeleteMemoryTool(core_engine=mock_core_engine)
+    result = await tool.execute({"memory_id": MEMORY_ID})
+    undo = f"restore_memory with memory_id {MEMORY_ID} brings it back for 30 days."
+    assert text_of(result) == f"Deleted: Ada keeps bees behind the house.\n{undo}"
+    assert checked(tool, result) | {"processing_time_ms": 0} == {
+        "status": "success",
+        "message": f"Deleted. {undo}",
+        "episode_id": MEMORY_ID,
+        "processing_time_ms": 0,
+        "memory_id": MEMORY_ID,
+        "text_preview": "Ada keeps bees behind the house.",
+    }
+
+
+async def test_restoring_says_what_is_back(mock_core_engine, make_memory):
+    mock_core_engine.restore_memory.return_value = make_memory()
+    tool = RestoreMemoryTool(core_engine=mock_core_engine)
+    result = await tool.execute({"memory_id": MEMORY_ID})
+    assert text_of(result) == f"Restored: Ada keeps bees behind the house.\nID: {MEMORY_ID}"
+    assert checked(tool, result)["message"] == "Restored: Ada keeps bees behind the house."
+
+
+async def test_the_engine_is_asked_once_for_that_memory(tool):
+    await tool.execute({"memory_id": MEMORY_ID})
+    asked_of(tool).assert_called_once_with(MEMORY_ID)
+    assert len(tool.core_engine.mock_calls) == 1
+
+
+async def test_a_long_memory_is_told_by_its_beginning(tool, make_memory):
+    asked_of(tool).return_value = make_memory(text=f"    {LONG}\n\n{LONG}")
+    result = await tool.execute({"memory_id": MEMORY_ID})
+    preview = checked(tool, result)["text_preview"]
+    assert preview == LONG[:99] + "…"
+    assert preview in text_of(result).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "memory_id is required"),
+        ({"memory_id": ""}, "memory_id: String should have at least 1 character"),
+        ({"memory_id": None}, "memory_id: Input should be a valid string"),
+        ({"memory_id": ["a", "b"]}, "memory_id: Input should be a valid string"),
+        ({"memory_id": "x", "forever": True}, "forever: Extra inputs are not permitted"),
+    ],
+)
+async def test_wrong_arguments_are_refused_by_field_and_rule(tool, arguments, said):
+    assert (await refused(tool, arguments)).startswith(said)
+
+
+async def test_a_memory_that_is_not_there_is_told(tool):
+    asked_of(tool).side_effect = MemoryNotFoundError("there is no memory x in workspace 'default'")
+    result = await tool.execute({"memory_id": "x"})
+    assert result["isError"] is True
+    assert text_of(result) == "Error: there is no memory x in workspace 'default'"
+    assert checked(tool, result)["error_code"] == "MEMORY_NOT_FOUND"
+
+
+@pytest.mark.parametrize("error", [DatabaseError("at /home/somebody"), RuntimeError("at /home/somebody")])
+async def test_any_other_failure_is_told_in_general_terms(tool, error):
+    asked_of(tool).side_effect = error
+    result = await tool.execute({"memory_id": "x"})
+    assert checked(tool, result)["status_code"] in (500, 503)
+    assert "somebody" not in str(result)

@@ -1,0 +1,145 @@
+"""GetMemoryTool opens a memory in pages, with its metadata and what became of it."""
+
+from datetime import UTC, datetime
+from unittest.mock import Mock
+
+import pytest
+
+from tests.unit.mcp.tools.answers import checked, refused, text_of
+from zapomni_core import DatabaseError
+from zapomni_db.errors import MemoryNotFoundError
+from zapomni_mcp.tools import GetMemoryTool
+
+MEMORY_ID = "550e8400-e29b-41d4-a716-446655440000"
+
+
+@pytest.fixture
+def tool(mock_core_engine, make_memory):
+    mock_core_engine.get_memory.return_value = make_memory()
+    return GetMemoryTool(core_engine=mock_core_engine)
+
+
+async def page(tool, **arguments):
+    result = await tool.execute({"memory_id": MEMORY_ID} | arguments)
+    assert result["isError"] is False
+    return text_of(result), checked(tool, result)
+
+
+@pytest.mark.parametrize("engine", [None, "engine", Mock()])
+def test_it_takes_an_engine_and_nothing_else(engine):
+    with pytest.raises(TypeError, match="core_engine must be MemoryEngine instance, got"):
+        GetMemoryTool(core_engine=engine)
+
+
+async def test_a_short_memory_is_one_page(tool):
+    said, record = await page(tool)
+    assert said == (
+        f"Memory {MEMORY_ID} · stored 2026-05-08 · source chat · tags hobby, ada\n\nAda keeps bees behind the house."
+    )
+    assert record | {"processing_time_ms": 0} == {
+        "status": "success",
+        "message": f"Memory {MEMORY_ID} · stored 2026-05-08 · source chat · tags hobby, ada",
+        "episode_id": MEMORY_ID,
+        "processing_time_ms": 0,
+        "memory_id": MEMORY_ID,
+        "text": "Ada keeps bees behind the house.",
+        "offset": 0,
+        "total_chars": 32,
+        "next_offset": None,
+        "metadata": {"source": "chat", "tags": ["hobby", "ada"], "level": 3},
+        "created_at": "2026-05-08T12:00:00Z",
+        "deleted_at": None,
+        "replaces": None,
+        "replaced_by": None,
+    }
+    tool.core_engine.get_memory.assert_called_once_with(MEMORY_ID)
+
+
+@pytest.mark.parametrize(("size", "max_chars"), [(20_000, None), (20_000, 7), (8000, None), (8001, None), (1, 1)])
+async def test_the_pages_one_after_the_other_are_the_text(tool, make_memory, size, max_chars):
+    text = "".join(chr(0x430 + number % 32) for number in range(size))
+    tool.core_engine.get_memory.return_value = make_memory(text=text)
+    more = {} if max_chars is None else {"max_chars": max_chars}
+    offset, pages = 0, []
+    while offset is not None:
+        said, record = await page(tool, offset=offset, **more)
+        pages.append(record["text"])
+        assert record["text"] in said
+        assert (record["offset"], record["total_chars"]) == (offset, size)
+        assert len(record["text"]) <= (max_chars or 8000)
+        offset = record["next_offset"]
+    assert "".join(pages) == text
+
+
+async def test_a_page_says_where_the_next_one_begins(tool, make_memory):
+    tool.core_engine.get_memory.return_value = make_memory(text="x" * 10_000)
+    said, record = await page(tool)
+    assert said.endswith("\n\n[characters 0 to 8,000 of 10,000; next: offset=8000]")
+    assert record["next_offset"] == 8000
+    last, record = await page(tool, offset=8000)
+    assert "[characters" not in last
+    assert record["next_offset"] is None
+
+
+@pytest.mark.parametrize("offset", [32, 1000, 10**30])
+async def test_a_page_past_the_end_is_empty_and_the_last(tool, offset):
+    _, record = await page(tool, offset=offset)
+    assert (record["text"], record["next_offset"], record["total_chars"]) == ("", None, 32)
+
+
+async def test_what_became_of_a_memory_is_said(tool, make_memory):
+    gone = datetime(2026, 6, 1, tzinfo=UTC)
+    tool.core_engine.get_memory.return_value = make_memory(
+        deleted_at=gone, replaced_by="newer", replaces="older", author="Grace", source="", tags=()
+    )
+    said, record = await page(tool)
+    assert said.splitlines()[0] == (
+        f"Memory {MEMORY_ID} · stored 2026-05-08 · author Grace · deleted; restore_memory brings it back"
+        " · replaced by newer · replaces older"
+    )
+    assert (record["deleted_at"], record["replaced_by"], record["replaces"]) == (
+        "2026-06-01T00:00:00Z",
+        "newer",
+        "older",
+    )
+
+
+async def test_deep_metadata_comes_back_as_it_is(tool, make_memory):
+    nested = {}
+    for _ in range(99):
+        nested = {"in": nested}
+    tool.core_engine.get_memory.return_value = make_memory(metadata=nested)
+    assert (await page(tool))[1]["metadata"] == nested
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "memory_id is required"),
+        ({"memory_id": ""}, "memory_id: String should have at least 1 character"),
+        ({"memory_id": 5}, "memory_id: Input should be a valid string"),
+        ({"memory_id": "x", "offset": -1}, "offset: Input should be greater than or equal to 0"),
+        ({"memory_id": "x", "offset": "here"}, "offset: Input should be a valid integer"),
+        ({"memory_id": "x", "max_chars": 0}, "max_chars: Input should be greater than or equal to 1"),
+        ({"memory_id": "x", "max_chars": None}, "max_chars: Input should be a valid integer"),
+        ({"memory_id": "x", "page": 2}, "page: Extra inputs are not permitted"),
+    ],
+)
+async def test_wrong_arguments_are_refused_by_field_and_rule(tool, arguments, said):
+    assert (await refused(tool, arguments)).startswith(said)
+
+
+async def test_a_memory_that_is_not_there_is_told(tool, caplog):
+    tool.core_engine.get_memory.side_effect = MemoryNotFoundError("there is no memory x in workspace 'default'")
+    result = await tool.execute({"memory_id": "x"})
+    record = checked(tool, result)
+    assert text_of(result) == "Error: there is no memory x in workspace 'default'"
+    assert (record["error_type"], record["error_code"], record["status_code"]) == ("not_found", "MEMORY_NOT_FOUND", 404)
+    assert caplog.records == []
+
+
+async def test_a_store_that_fails_is_told_in_general_terms(tool):
+    tool.core_engine.get_memory.side_effect = DatabaseError("at /home/somebody")
+    result = await tool.execute({"memory_id": "x"})
+    assert checked(tool, result)["status_code"] == 503
+    assert "somebody" not in str(result)

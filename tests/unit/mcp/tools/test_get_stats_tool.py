@@ -1,0 +1,121 @@
+"""GetStatsTool says how much there is, on what it runs, and which plugins failed."""
+
+from unittest.mock import Mock
+
+import pytest
+
+from tests.unit.mcp.tools.answers import checked, refused, text_of
+from zapomni_core import DatabaseError
+from zapomni_core.models import EngineStats
+from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
+from zapomni_db.records import EmbedderIdentity
+from zapomni_mcp.tools import GetStatsTool
+
+WORKING = {"name": "hello", "state": "ready", "stage": None, "cause": None, "fix": None}
+FAILED = {"name": "weather", "state": "failed", "stage": "import", "cause": "no module 'rain'", "fix": "install rain"}
+
+
+def make_stats(**differences):
+    sample = {
+        "total_memories": 1234,
+        "total_chunks": 5678,
+        "deleted_memories": 0,
+        "superseded_memories": 0,
+        "database_size_mb": 12.3456,
+        "graph_name": "default",
+        "store": "sqlite",
+        "location": "/data/memory.db",
+        "embedder": EmbedderIdentity("default", "use-multilingual-v3", 512),
+        "workspaces": ("default", "work"),
+    }
+    return EngineStats(**(sample | differences))
+
+
+@pytest.fixture
+def tool(mock_core_engine):
+    mock_core_engine.get_stats.return_value = make_stats()
+    return GetStatsTool(core_engine=mock_core_engine)
+
+
+@pytest.mark.parametrize("engine", [None, "engine", Mock()])
+def test_it_takes_an_engine_and_nothing_else(engine):
+    with pytest.raises(TypeError, match="core_engine must be MemoryEngine instance, got"):
+        GetStatsTool(core_engine=engine)
+
+
+async def test_it_says_how_much_there_is_and_on_what_it_runs(tool):
+    assert text_of(await tool.execute({})) == (
+        "Stats: 1,234 memories, 5,678 chunks, 12.3 MB in workspace 'default'\n"
+        "Store: sqlite at /data/memory.db; embedder: default (use-multilingual-v3, 512)"
+    )
+
+
+async def test_the_structured_answer_has_the_fields_of_the_specification(tool):
+    result = await tool.execute({})
+    record = checked(tool, result)
+    assert record["status"] == "success"
+    assert record["message"] == text_of(result).splitlines()[0]
+    assert record["statistics"] == {
+        "total_memories": 1234,
+        "total_chunks": 5678,
+        "database_size_mb": 12.346,
+        "graph_name": "default",
+        "cache_hit_rate": None,
+        "avg_query_latency_ms": None,
+        "deleted_memories": 0,
+        "superseded_memories": 0,
+        "workspaces": ["default", "work"],
+        "store": "sqlite",
+        "embedder": "default (use-multilingual-v3, 512)",
+        "plugins": [],
+        "calls": {},
+    }
+
+
+async def test_what_there_is_not_yet_takes_no_line(tool):
+    tool.core_engine.get_stats.return_value = make_stats(embedder=None)
+    result = await tool.execute({})
+    assert text_of(result).endswith("embedder: none yet")
+    assert checked(tool, result)["statistics"]["embedder"] is None
+
+
+async def test_hidden_memories_searches_and_failed_plugins_have_a_line_each(tool):
+    tool.core_engine.get_stats.return_value = make_stats(
+        deleted_memories=1000,
+        superseded_memories=2,
+        avg_query_latency_ms=7.6,
+        cache_hit_rate=0.25,
+        plugins=(WORKING, FAILED),
+        calls={"add_memory": {"calls": 3, "errors": {}}},
+    )
+    result = await tool.execute({})
+    assert text_of(result).splitlines()[1:] == [
+        "Hidden: 1,000 deleted, 2 replaced",
+        "Store: sqlite at /data/memory.db; embedder: default (use-multilingual-v3, 512)",
+        "Average search: 8 ms",
+        "Plugin weather failed at import: no module 'rain' (fix: install rain)",
+    ]
+    told = checked(tool, result)["statistics"]
+    assert (told["plugins"], told["calls"]) == ([WORKING, FAILED], {"add_memory": {"calls": 3, "errors": {}}})
+    assert (told["cache_hit_rate"], told["avg_query_latency_ms"]) == (0.25, 7.6)
+
+
+async def test_it_takes_no_arguments(tool):
+    assert await refused(tool, {"verbose": True}) == "verbose: Extra inputs are not permitted"
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "recoverable"),
+    [
+        (DatabaseError("at /home/somebody"), "Database temporarily unavailable. Please retry in a few seconds.", True),
+        (StoreTooNewError("update Zapomni"), "update Zapomni", False),
+        (StoreUnavailableError("free the file"), "free the file", True),
+    ],
+)
+async def test_a_store_that_fails_is_told(tool, error, said, recoverable):
+    tool.core_engine.get_stats.side_effect = error
+    result = await tool.execute({})
+    record = checked(tool, result)
+    assert text_of(result) == f"Error: {said}"
+    assert (record["status_code"], record["recoverable"]) == (503, recoverable)
+    assert "somebody" not in str(result)

@@ -1,0 +1,222 @@
+"""SearchMemoryTool checks its arguments, asks the engine once, and answers readably and as data."""
+
+import logging
+from datetime import UTC, datetime
+from unittest.mock import Mock
+
+import pytest
+
+from tests.unit.mcp.tools.answers import checked, refused, text_of
+from zapomni_core import DatabaseError, ProcessingError
+from zapomni_core.models import SearchHit, SearchResult
+from zapomni_db.errors import EmbedderMismatchError, InvalidInputError
+from zapomni_mcp.tools import SearchMemoryTool
+
+MEMORY_ID = "550e8400-e29b-41d4-a716-446655440000"
+
+
+def make_hit(**differences):
+    sample = {
+        "memory_id": MEMORY_ID,
+        "text": "  Ada keeps bees behind the house.\n",
+        "similarity_score": 0.87654321,
+        "why": ("bees", "meaning"),
+        "kind": "memory",
+        "heading": "",
+        "tags": ("hobby",),
+        "source": "chat",
+        "author": "Grace",
+        "conversation": "c1",
+        "timestamp": None,
+        "created_at": datetime(2026, 5, 8, 12, tzinfo=UTC),
+    }
+    return SearchHit(**(sample | differences))
+
+
+def make_result(*hits, **differences):
+    sample = {
+        "hits": hits,
+        "confidence": 0.9,
+        "verdict": "good",
+        "workspace": "default",
+        "memories_searched": 1234,
+        "memories_in_workspace": 1234,
+    }
+    return SearchResult(**(sample | differences))
+
+
+@pytest.fixture
+def tool(mock_core_engine):
+    mock_core_engine.search_memory.return_value = make_result(make_hit())
+    return SearchMemoryTool(core_engine=mock_core_engine)
+
+
+@pytest.mark.parametrize("engine", [None, "engine", Mock()])
+def test_it_takes_an_engine_and_nothing_else(engine):
+    with pytest.raises(TypeError, match="core_engine must be MemoryEngine instance, got"):
+        SearchMemoryTool(core_engine=engine)
+
+
+async def test_a_hit_reads_as_its_text_below_one_line_about_it(tool):
+    result = await tool.execute({"query": "Who keeps bees?"})
+    assert result["isError"] is False
+    assert text_of(result) == (
+        "Found 1 result (good match) among 1,234 memories in workspace 'default':\n\n"
+        f"[1] {MEMORY_ID} · 2026-05-08 · chat · Grace · 0.88 · bees, meaning\n"
+        "Ada keeps bees behind the house."
+    )
+
+
+async def test_the_structured_answer_has_everything_and_meets_its_schema(tool):
+    record = checked(tool, await tool.execute({"query": "Who keeps bees?"}))
+    assert record | {"processing_time_ms": 0} == {
+        "status": "success",
+        "message": "Found 1 result (good match) among 1,234 memories in workspace 'default':",
+        "episode_id": None,
+        "processing_time_ms": 0,
+        "count": 1,
+        "confidence": 0.9,
+        "verdict": "good",
+        "results": [
+            {
+                "memory_id": MEMORY_ID,
+                "text": "  Ada keeps bees behind the house.\n",
+                "similarity_score": 0.8765,
+                "why": ["bees", "meaning"],
+                "kind": "memory",
+                "heading": "",
+                "tags": ["hobby"],
+                "source": "chat",
+                "author": "Grace",
+                "conversation": "c1",
+                "timestamp": "2026-05-08T12:00:00Z",
+            }
+        ],
+        "workspace": "default",
+        "memories_searched": 1234,
+        "memories_in_workspace": 1234,
+        "error": None,
+    }
+
+
+async def test_when_it_was_true_counts_more_than_when_it_was_stored(tool):
+    tool.core_engine.search_memory.return_value = make_result(make_hit(timestamp=datetime(2023, 1, 2, tzinfo=UTC)))
+    result = await tool.execute({"query": "bees"})
+    assert " · 2023-01-02 · " in text_of(result)
+    assert checked(tool, result)["results"][0]["timestamp"] == "2023-01-02T00:00:00Z"
+
+
+async def test_the_heading_stands_before_the_text_and_what_is_missing_leaves_no_trace(tool):
+    bare = make_hit(heading="Garden > Bees", source="", author="", why=())
+    tool.core_engine.search_memory.return_value = make_result(bare, make_hit())
+    _headline, first, second = text_of(await tool.execute({"query": "bees"})).split("\n\n")
+    assert first == f"[1] {MEMORY_ID} · 2026-05-08 · 0.88\nGarden > Bees: Ada keeps bees behind the house."
+    assert second.startswith("[2] ")
+
+
+@pytest.mark.parametrize(
+    ("result", "headline"),
+    [
+        (make_result(), "Nothing found among 1,234 memories in workspace 'default'."),
+        (
+            make_result(memories_searched=4),
+            "Nothing found among 4 memories in workspace 'default' (the filters left out 1,230).",
+        ),
+        (
+            make_result(make_hit(), make_hit(), verdict="weak", memories_searched=1000),
+            "Found 2 results (weak match) among 1,000 memories in workspace 'default' (the filters left out 234):",
+        ),
+        (
+            make_result(make_hit(), verdict="nothing relevant"),
+            "Probably nothing relevant among 1,234 memories in workspace 'default'; the nearest 1 result:",
+        ),
+    ],
+)
+async def test_the_first_line_says_how_far_the_hits_can_be_trusted(tool, result, headline):
+    tool.core_engine.search_memory.return_value = result
+    answer = await tool.execute({"query": "bees"})
+    assert text_of(answer).split("\n\n")[0] == headline
+    record = checked(tool, answer)
+    assert (record["message"], record["verdict"], record["count"]) == (headline, result.verdict, len(result.hits))
+
+
+async def test_a_degraded_search_says_what_was_not_searched(tool):
+    reason = "The embedder failed, so only words were searched, not meaning."
+    tool.core_engine.search_memory.return_value = make_result(make_hit(), degraded=reason)
+    result = await tool.execute({"query": "bees"})
+    assert result["isError"] is False
+    assert text_of(result).endswith(f"\n\nNote: {reason}")
+    record = checked(tool, result)
+    assert (record["status"], record["message"]) == ("degraded", reason)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ({}, {"limit": 10, "filters": None}),
+        ({"limit": 1}, {"limit": 1, "filters": None}),
+        ({"limit": 100, "filters": {"tags": ["a"]}}, {"limit": 100, "filters": {"tags": ["a"]}}),
+        ({"filters": None, "max_tokens": None}, {"limit": 10, "filters": None}),
+        ({"max_tokens": 1}, {"limit": 10, "filters": None, "max_tokens": 1}),
+    ],
+)
+async def test_the_engine_is_asked_once_for_what_was_given(tool, arguments, asked):
+    await tool.execute({"query": "bees"} | arguments)
+    tool.core_engine.search_memory.assert_called_once_with(query="bees", **asked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "query is required"),
+        ({"query": None}, "query: Input should be a valid string"),
+        ({"query": 5}, "query: Input should be a valid string"),
+        ({"query": ""}, "query: String should have at least 1 character"),
+        ({"query": " \n\t"}, "query cannot be empty or whitespace-only"),
+        ({"query": "x" * 1001}, "query: String should have at most 1000 characters"),
+        ({"query": "bees", "limit": 0}, "limit: Input should be greater than or equal to 1"),
+        ({"query": "bees", "limit": 101}, "limit: Input should be less than or equal to 100"),
+        ({"query": "bees", "limit": 1.5}, "limit: Input should be a valid integer"),
+        ({"query": "bees", "limit": "many"}, "limit: Input should be a valid integer"),
+        ({"query": "bees", "limit": None}, "limit: Input should be a valid integer"),
+        ({"query": "bees", "filters": "secret"}, "filters: Input should be a valid dictionary"),
+        ({"query": "bees", "filters": ["secret"]}, "filters: Input should be a valid dictionary"),
+        ({"query": "bees", "max_tokens": 0}, "max_tokens: Input should be greater than or equal to 1"),
+        ({"query": "bees", "max_tokens": "all"}, "max_tokens: Input should be a valid integer"),
+        ({"query": "bees", "top_k": 5}, "top_k: Extra inputs are not permitted"),
+    ],
+)
+async def test_wrong_arguments_are_refused_by_field_and_rule_without_the_value(tool, arguments, said):
+    message = await refused(tool, arguments)
+    assert message.startswith(said)
+    assert "secret" not in message
+
+
+@pytest.mark.parametrize("query", ["x", "x" * 1000, "' OR 1=1", '"(NEAR) AND *', "数据库", "\0"])
+async def test_any_other_query_reaches_the_engine_as_it_is(tool, query):
+    result = await tool.execute({"query": query})
+    assert result["isError"] is False
+    assert tool.core_engine.search_memory.call_args.kwargs["query"] == query
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "status", "said"),
+    [
+        (InvalidInputError("filters.tags must be text"), "validation", 400, "filters.tags must be text"),
+        (DatabaseError("at /home/somebody"), "database", 503, "Database temporarily unavailable."),
+        (EmbedderMismatchError("run: zapomni reindex"), "database", 503, "run: zapomni reindex"),
+        (ProcessingError("at /home/somebody"), "processing", 500, "An internal error occurred"),
+        (RuntimeError("at /home/somebody"), "internal", 500, "An internal error occurred"),
+    ],
+)
+async def test_a_failure_is_an_answer_and_never_an_empty_result(tool, error, kind, status, said, caplog):
+    tool.core_engine.search_memory.side_effect = error
+    with caplog.at_level(logging.ERROR):
+        result = await tool.execute({"query": "bees"})
+    record = checked(tool, result)
+    assert (result["isError"], record["error_type"], record["status_code"]) == (True, kind, status)
+    assert text_of(result).startswith(f"Error: {said}")
+    assert "somebody" not in str(result)
+    assert "results" not in record
+    logged = [entry.exc_info[1] for entry in caplog.records]
+    assert logged == ([] if kind == "validation" else [error])

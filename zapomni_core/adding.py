@@ -1,0 +1,116 @@
+"""Makes of a text everything that is kept of it: chunks, terms, vectors."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from zapomni_core.call import report_progress
+from zapomni_core.chunking import Chunk, chunk
+from zapomni_core.embedding import Embedder, digest
+from zapomni_core.intake import Particulars, read_particulars
+from zapomni_core.terms import terms
+from zapomni_db.arrays import Vector
+from zapomni_db.records import NewChunk, NewMemory
+
+BEAT_SECONDS = 1.0
+
+T = TypeVar("T")
+Reuse = Callable[[Embedder, list[bytes]], Awaitable[dict[bytes, Vector]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    chunk: Chunk
+    content: str
+    digest: bytes
+
+
+async def prepare(
+    text: str,
+    metadata: Mapping[str, Any],
+    embedder: Embedder,
+    reuse: Reuse,
+    replaces: str | None = None,
+) -> NewMemory:
+    """A memory ready to be kept. Vectors of contents that were embedded before are taken from the store."""
+    particulars = read_particulars(metadata)
+    parts = await attended(asyncio.to_thread(_cut, text, particulars, embedder), 0, "cutting into chunks")
+    vectors = await _vectors(embedder, parts, reuse)
+    chunks = await attended(asyncio.to_thread(_analysed, parts, vectors), len(parts) + 1, "reading the words")
+    return NewMemory(
+        text=text,
+        metadata=metadata,
+        chunks=chunks,
+        tags=particulars.tags,
+        source=particulars.source,
+        author=particulars.author,
+        conversation=particulars.conversation,
+        timestamp=particulars.timestamp,
+        replaces=replaces,
+    )
+
+
+async def attended(work: Awaitable[T], done: float, message: str) -> T:
+    """The result of work that cannot tell how far it is: whoever called hears once a second that it goes on.
+
+    Progress must grow: it comes ever nearer to one more than what is done.
+    """
+    task = asyncio.ensure_future(work)
+    beats = 0
+    try:
+        while not (await asyncio.wait([task], timeout=BEAT_SECONDS))[0]:
+            beats += 1
+            await report_progress(done + beats / (beats + 10), None, message)
+        return await task
+    finally:
+        task.cancel()
+
+
+def _cut(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]:
+    parts = []
+    profile = embedder.profile
+    sizes = {"chunk_tokens": profile.chunk_tokens, "overlap_tokens": profile.overlap_tokens}
+    for one in chunk(text, tokens=embedder.tokens, language=particulars.language, **sizes):
+        content = indexed_text(particulars, one.heading, text[one.start : one.end])
+        parts.append(_Part(one, content, digest(embedder.identity, content)))
+    return parts
+
+
+def _analysed(parts: Sequence[_Part], vectors: Mapping[bytes, Vector]) -> tuple[NewChunk, ...]:
+    return tuple(
+        NewChunk(
+            start=part.chunk.start,
+            end=part.chunk.end,
+            heading=part.chunk.heading,
+            terms=tuple(terms(part.content)),
+            digest=part.digest,
+            vector=vectors[part.digest],
+        )
+        for part in parts
+    )
+
+
+def indexed_text(particulars: Particulars, heading: str, text: str) -> str:
+    """What both legs of the search see of a chunk: `[8 May 2023] Author: Heading > path: text`."""
+    moment = particulars.timestamp
+    date = f"[{moment.day} {moment:%B} {moment.year}] " if moment else ""
+    author = f"{particulars.author}: " if particulars.author else ""
+    return f"{date}{author}{f'{heading}: ' if heading else ''}{text}"
+
+
+async def _vectors(embedder: Embedder, parts: Sequence[_Part], reuse: Reuse) -> dict[bytes, Vector]:
+    contents = {part.digest: part.content for part in parts}
+    vectors = await reuse(embedder, list(contents))
+    missing = [key for key in contents if key not in vectors]
+
+    reused = len(vectors)
+
+    async def tell(done: int, total: int) -> None:
+        done, total = reused + done, reused + total
+        await report_progress(done + 1, total + 3, f"embedded {done} of {total} chunks")
+
+    if missing:
+        made = await embedder.embed([contents[key] for key in missing], on_batch=tell)
+        vectors.update(zip(missing, made, strict=True))
+    return vectors

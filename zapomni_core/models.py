@@ -1,0 +1,80 @@
+"""What the engine gives back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from zapomni_db.records import EmbedderIdentity
+
+Verdict = Literal["good", "weak", "nothing relevant"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryResult:
+    """A memory that was added, or that was there already."""
+
+    memory_id: str
+    chunks_created: int
+    text_preview: str
+    outcome: Literal["stored", "existing", "restored"] = "stored"
+    replaced: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """A memory that was found, by its best chunk."""
+
+    memory_id: str
+    text: str
+    similarity_score: float
+    why: tuple[str, ...]
+    kind: str
+    heading: str
+    tags: tuple[str, ...]
+    source: str
+    author: str
+    conversation: str
+    timestamp: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The hits, and how far they can be trusted. `degraded` says what was not searched, and why."""
+
+    hits: tuple[SearchHit, ...]
+    confidence: float
+    verdict: Verdict
+    workspace: str
+    memories_searched: int
+    memories_in_workspace: int
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostStats:
+    """What the host around an engine knows: plugins and what became of them, calls by tool."""
+
+    plugins: tuple[Mapping[str, Any], ...] = ()
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStats:
+    """How much one workspace holds, and with what."""
+
+    total_memories: int
+    total_chunks: int
+    deleted_memories: int
+    superseded_memories: int
+    database_size_mb: float
+    graph_name: str
+    store: str
+    location: str
+    embedder: EmbedderIdentity | None
+    workspaces: tuple[str, ...]
+    cache_hit_rate: float | None = None
+    avg_query_latency_ms: float | None = None
+    plugins: tuple[Mapping[str, Any], ...] = ()
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -1,0 +1,61 @@
+"""Parts that can be replaced: stores and embedders, offered by plugins, chosen by name, built when first needed."""
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from zapomni_core.errors import ConfigurationError
+from zapomni_core.settings import Settings
+
+Kind = Literal["store", "embedder"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderContext:
+    """What a factory is told: the user's settings, and for a store its URL, or None for the provider's default place."""
+
+    settings: Settings
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """One replaceable part. The name is what the user writes: a store's is the scheme of its URL."""
+
+    kind: Kind
+    name: str
+    factory: Callable[[ProviderContext], Any]
+    summary: str = ""
+
+
+class Providers:
+    """What can be chosen, by kind and name."""
+
+    def __init__(self, providers: Iterable[Provider] = ()) -> None:
+        self._owned: dict[tuple[str, str], tuple[str, Provider]] = {}
+        self.take("", providers)
+
+    def take(self, plugin: str, providers: Iterable[Provider]) -> None:
+        """Offer a plugin's providers, which were checked against these."""
+        for provider in providers:
+            self._owned[provider.kind, provider.name] = (plugin, provider)
+
+    def owner(self, provider: Provider) -> str | None:
+        """The plugin that offers a provider of that kind and name; None where it is free."""
+        owned = self._owned.get((provider.kind, provider.name))
+        return owned[0] if owned else None
+
+    def get(self, kind: Kind, name: str) -> Provider:
+        """The provider of that name; ConfigurationError where nobody offers one."""
+        if (kind, name) in self._owned:
+            return self._owned[kind, name][1]
+        known = self.names(kind)
+        nearest = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else f"there are: {', '.join(known) or 'none'}"
+        raise ConfigurationError(f"no plugin offers the {kind} '{name}'; {hint}")
+
+    def names(self, kind: Kind) -> list[str]:
+        """The names that can be chosen."""
+        return [name for offered, name in self._owned if offered == kind]

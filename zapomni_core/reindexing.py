@@ -1,0 +1,77 @@
+"""Makes the vectors of a whole store anew, by another embedder, while the old ones serve."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from zapomni_core.adding import indexed_text
+from zapomni_core.embedding import Embedder, OnBatch, digest
+from zapomni_core.errors import ConfigurationError
+from zapomni_core.intake import Particulars
+from zapomni_db.errors import EmbedderMismatchError
+from zapomni_db.records import ChunkFound
+from zapomni_db.store import MemoryStore, Reembedding
+
+BATCH = 512
+"""Chunks that are kept at a time: about what a killed run has to do again."""
+
+
+async def reindex(store: MemoryStore, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
+    """Embed what has no vector by this embedder yet, then let its vectors serve; how many chunks were embedded.
+
+    Whatever ends it before, what was kept stays, and the next run goes on from there. Progress is told before the first
+    chunk and after each batch of the embedder's.
+    """
+    target = _reembedding(store)
+    done = 0
+    while True:
+        chunks, left = await target.pending(embedder.identity, BATCH)
+        if on_progress:
+            await on_progress(done, done + left)
+        if chunks:
+            await _embed(target, embedder, chunks, _shifted(on_progress, done, done + left))
+            done += len(chunks)
+        elif await _switch(target, embedder):
+            return done
+
+
+async def _embed(
+    target: Reembedding, embedder: Embedder, chunks: Sequence[tuple[int, ChunkFound]], on_batch: OnBatch | None
+) -> None:
+    contents = [_content(chunk) for _, chunk in chunks]
+    vectors = await embedder.embed(contents, on_batch=on_batch)
+    digests = [digest(embedder.identity, content) for content in contents]
+    numbers = [number for number, _ in chunks]
+    await target.fill(embedder.identity, list(zip(numbers, digests, vectors, strict=True)))
+
+
+def _content(chunk: ChunkFound) -> str:
+    """What was embedded when the chunk was added."""
+    return indexed_text(Particulars(author=chunk.author, timestamp=chunk.timestamp), chunk.heading, chunk.text)
+
+
+def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | None:
+    """Tells of one step as part of the whole."""
+    if on_progress is None:
+        return None
+
+    async def tell(done: int, _: int) -> None:
+        await on_progress(before + done, total)
+
+    return tell
+
+
+async def _switch(target: Reembedding, embedder: Embedder) -> bool:
+    """Whether the new vectors serve now; not yet, where somebody has added a memory meanwhile."""
+    try:
+        await target.switch(embedder.identity)
+    except EmbedderMismatchError:
+        if not (await target.pending(embedder.identity, 1))[0]:
+            raise
+        return False
+    return True
+
+
+def _reembedding(store: MemoryStore) -> Reembedding:
+    if not all(hasattr(store, method) for method in ("pending", "fill", "switch")):
+        raise ConfigurationError("this store cannot get the vectors of another embedder; begin a new one for that")
+    return cast(Reembedding, store)

@@ -1,0 +1,1 @@
+"""Finds memories: words and vectors, as the specification of the search says."""

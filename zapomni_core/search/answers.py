@@ -1,0 +1,93 @@
+"""Makes hits of ranked chunks: the text, the score, why it matched, and no more text than was asked for."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from zapomni_core.models import SearchHit
+from zapomni_core.search.lexical import Postings
+from zapomni_core.search.ranking import Ranked
+from zapomni_db.arrays import Mask, Rows
+from zapomni_db.records import ChunkFound
+from zapomni_db.store import Snapshot
+
+CHARACTERS_PER_TOKEN = 4
+SENTENCE_END = re.compile(
+    r"[.!?…](?=\s|$)|[\u3002\uff01\uff1f]|\n"
+)  # the last three end sentences in Chinese and Japanese
+
+
+def make_hits(
+    snapshot: Snapshot, ranked: Ranked, confidence: float, asked: Mapping[str, str], postings: Postings
+) -> list[SearchHit]:
+    """The hits, best first. `asked` are the query's terms with the words that gave them.
+
+    A hit's score is the confidence, scaled by how it compares with the best hit.
+    """
+    best = ranked.scores.max(initial=0)
+    shares = ranked.scores / best if best else np.ones(len(ranked.rows))
+    found = snapshot.found(ranked.rows)
+    reasons = _reasons(snapshot, ranked, asked, postings)
+    return [_hit(one, confidence * float(share), why) for one, share, why in zip(found, shares, reasons, strict=True)]
+
+
+def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
+    """Whole hits as long as they fit; the last one cut at a sentence; at least one."""
+    room = max_tokens * CHARACTERS_PER_TOKEN
+    kept: list[SearchHit] = []
+    for hit in hits:
+        if len(hit.text) > room:
+            shorter = _cut(hit.text, room)
+            if shorter or not kept:
+                kept.append(replace(hit, text=shorter or hit.text[: max(room, 1)]))
+            break
+        kept.append(hit)
+        room -= len(hit.text)
+    return kept
+
+
+def _cut(text: str, room: int) -> str:
+    ends = [match.end() for match in SENTENCE_END.finditer(text) if match.end() <= room]
+    return text[: ends[-1]].rstrip() if ends else ""
+
+
+def _hit(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
+    return SearchHit(
+        memory_id=found.memory_id,
+        text=found.text,
+        similarity_score=score,
+        why=why,
+        kind=found.kind,
+        heading=found.heading,
+        tags=found.tags,
+        source=found.source,
+        author=found.author,
+        conversation=found.conversation,
+        timestamp=found.timestamp,
+        created_at=found.created_at,
+    )
+
+
+def _reasons(snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, str], postings: Postings) -> list[tuple[str, ...]]:
+    """For each hit: the query's words in it as written, and `meaning`, `conversation`, `author` where they carried it."""
+    held = {term: np.isin(ranked.rows, postings[term][0]) for term in asked}
+    lent = np.zeros(len(ranked.rows), dtype=bool)
+    for term, own in held.items():
+        lent |= ~own & _near(snapshot, ranked.rows, postings[term][0])
+    carried = {"meaning": ranked.meaning_part > ranked.words_part, "conversation": lent, "author": ranked.by_author}
+    return [
+        (
+            *dict.fromkeys(word for term, word in asked.items() if held[term][number]),
+            *(name for name, holds in carried.items() if holds[number]),
+        )
+        for number in range(len(ranked.rows))
+    ]
+
+
+def _near(snapshot: Snapshot, rows: Rows, holding: Rows) -> Mask:
+    """Which rows have a neighbour in their conversation that holds a term."""
+    held = np.zeros(snapshot.memories + 1, dtype=bool)  # a missing neighbour is -1: the last, which holds nothing
+    held[snapshot.places[holding]] = True
+    return np.asarray(held[snapshot.neighbours[snapshot.places[rows]]].any(axis=1))

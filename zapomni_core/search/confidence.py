@@ -1,0 +1,50 @@
+"""How sure the search is that there is an answer among the hits."""
+
+import numpy as np
+
+from zapomni_core.embedding import Profile
+from zapomni_core.models import Verdict
+from zapomni_core.search.lexical import Lexical
+from zapomni_core.search.ranking import Ranked, exact_cosines
+from zapomni_db.arrays import Vector
+from zapomni_db.store import Snapshot
+
+BEST_HITS = 5
+SAMPLE = 400
+LEAST_SAMPLE = 30
+WEAK_BELOW = 0.5
+NOTHING_BELOW = 0.2
+
+
+def confidence(snapshot: Snapshot, ranked: Ranked, lexical: Lexical, vector: Vector | None, profile: Profile) -> float:
+    """A number in [0, 1]; by the words alone where there is no vector."""
+    if not len(ranked.rows):
+        return 0.0
+    best = ranked[:BEST_HITS]
+    cover = lexical.cover(best.lexical)
+    if best.cosines is None or vector is None:
+        return cover
+    cosine = float(best.cosines.max())
+    logit = profile.confidence_bias + profile.confidence_cover * cover + profile.confidence_cosine * cosine
+    return _sigmoid(logit + profile.confidence_z * _stand_out(snapshot, vector, cosine))
+
+
+def verdict(confidence: float) -> Verdict:
+    """The confidence in a word."""
+    if confidence < NOTHING_BELOW:
+        return "nothing relevant"
+    return "weak" if confidence < WEAK_BELOW else "good"
+
+
+def _stand_out(snapshot: Snapshot, vector: Vector, cosine: float) -> float:
+    """By how many standard deviations a cosine stands out of the store's; nothing where there are too few to tell."""
+    rows = snapshot.sample(SAMPLE)
+    if len(rows) < LEAST_SAMPLE:
+        return 0.0
+    others = exact_cosines(snapshot, rows, vector)
+    spread = float(others.std())
+    return (cosine - float(others.mean())) / spread if spread else 0.0
+
+
+def _sigmoid(value: float) -> float:
+    return float(1 / (1 + np.exp(-value)))

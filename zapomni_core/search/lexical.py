@@ -1,0 +1,81 @@
+"""The lexical leg: BM25 over the terms of a query, with evidence from the neighbours in a conversation."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zapomni_db.arrays import Rows
+from zapomni_db.store import Snapshot
+
+Scores = NDArray[np.float64]
+Postings = Mapping[str, tuple[Rows, Rows]]
+
+K1 = 0.9
+B = 0.4
+NEIGHBOUR_WEIGHTS = np.array([0.2, 0.4, 0.4, 0.2])  # two before, one before, one after, two after
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """What the words of a query say of every chunk."""
+
+    scores: Scores
+    ideal: float
+
+    def cover(self, scores: Scores) -> float:
+        """How much of the query the words of one of these chunks cover, at best."""
+        return min(1.0, float(scores.max(initial=0)) / self.ideal) if self.ideal else 0.0
+
+
+def fetch_postings(snapshot: Snapshot, terms: Iterable[str]) -> Postings:
+    """Where each term is, and how often."""
+    return {term: snapshot.postings(term) for term in terms}
+
+
+def score_words(snapshot: Snapshot, postings: Postings) -> Lexical:
+    """The lexical score of every chunk for these terms."""
+    scores: Scores = np.zeros(snapshot.chunks)
+    ideal = 0.0
+    around = _Around(snapshot)
+    for rows, counts in postings.values():
+        weight = inverse_frequency(snapshot.chunks, len(rows))
+        ideal += weight
+        touched, soft = around.soften(rows, counts)
+        scores[touched] += weight * soft * (K1 + 1) / (soft + K1 * around.norms[touched])
+    return Lexical(scores, ideal)
+
+
+def inverse_frequency(chunks: int, holding: int) -> float:
+    """How much a term tells that `holding` of so many chunks hold."""
+    return float(np.log(1 + (chunks - holding + 0.5) / (holding + 0.5)))
+
+
+class _Around:
+    """Lengths and term counts with a share of the neighbours' in them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._places = snapshot.places
+        self._neighbours = snapshot.neighbours
+        self._talks = bool((self._neighbours >= 0).any())
+        lengths: Scores = snapshot.lengths.astype(np.float64)
+        if self._talks:
+            lengths += self._shared(lengths, self._places)[self._places]
+        average = lengths.mean() if len(lengths) else 1.0
+        self.norms: Scores = 1 - B + B * lengths / (average or 1.0)
+
+    def soften(self, rows: Rows, counts: Rows) -> tuple[Rows, Scores]:
+        """The rows that a term touches, and its soft frequency in each."""
+        if not self._talks or not len(rows):
+            return rows, counts.astype(np.float64)
+        soft = self._shared(counts.astype(np.float64), self._places[rows])[self._places]
+        soft[rows] += counts
+        touched = np.flatnonzero(soft)
+        return touched, soft[touched]
+
+    def _shared(self, values: Scores, places: Rows) -> Scores:
+        """What each memory gets of the sums of its neighbours' values."""
+        sums = np.zeros(len(self._neighbours) + 1)  # a missing neighbour is -1: the last, which stays nothing
+        np.add.at(sums, places, values)
+        return np.asarray(sums[self._neighbours] @ NEIGHBOUR_WEIGHTS)

@@ -1,0 +1,148 @@
+"""Joins what words and vectors say of each chunk, and ranks memories by it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zapomni_core.embedding import Profile
+from zapomni_core.search.lexical import Lexical, Scores
+from zapomni_core.terms import words
+from zapomni_db.arrays import Mask, Rows, Vector
+from zapomni_db.store import Snapshot
+
+AUTHOR_BONUS = 0.2
+LEAST_CANDIDATES = 100
+CANDIDATES_PER_HIT = 4
+IDEAL_SHARE = 0.7
+FULL_COVER = 0.5
+COSINE_DIGITS = 6
+"""Beyond these, equal vectors differ by where they stand in a matrix, and equal texts would not be ordered by their age."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Memories in the order of their best chunks. Parallel arrays, best first."""
+
+    rows: Rows
+    lexical: Scores
+    cosines: Scores | None
+    words_part: Scores
+    meaning_part: Scores
+    by_author: NDArray[np.bool_]
+
+    @property
+    def scores(self) -> Scores:
+        """What they are ranked by."""
+        return self.words_part + self.meaning_part + AUTHOR_BONUS * self.by_author
+
+    def __getitem__(self, chosen: Rows | slice) -> "Ranked":
+        cosines = None if self.cosines is None else self.cosines[chosen]
+        return Ranked(
+            self.rows[chosen],
+            self.lexical[chosen],
+            cosines,
+            self.words_part[chosen],
+            self.meaning_part[chosen],
+            self.by_author[chosen],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a snapshot: the words' scores, a vector where there is one, and how many memories are wanted."""
+
+    text: str
+    lexical: Lexical
+    vector: Vector | None
+    mask: Mask | None
+    limit: int
+    profile: Profile
+
+
+def rank(snapshot: Snapshot, question: Question) -> Ranked:
+    """The best memories, each by its best chunk: by score, then newest, then id."""
+    rows, cosines = _candidates(snapshot, question)
+    ranked = _fused(snapshot, question, rows, cosines)
+    ranked = ranked[_best_of_each_memory(snapshot, ranked)]
+    return ranked[_order(snapshot, ranked)][: question.limit]
+
+
+def _candidates(snapshot: Snapshot, question: Question) -> tuple[Rows, Scores | None]:
+    """The best of each leg, with the cosine of all of them where there is a vector."""
+    wanted = max(LEAST_CANDIDATES, CANDIDATES_PER_HIT * question.limit)
+    by_words = _holding_words(question)
+    by_words = by_words[_best(snapshot, by_words, question.lexical.scores[by_words], wanted)]
+    if question.vector is None:
+        return by_words, None
+    near = snapshot.nearest(question.vector, question.profile.rescore(snapshot.chunks), question.mask)
+    near_cosines = exact_cosines(snapshot, near, question.vector)
+    best = _best(snapshot, near, near_cosines, wanted)
+    missing = np.setdiff1d(by_words, near[best], assume_unique=True)
+    rows = np.concatenate([near[best], missing])
+    return rows, np.concatenate([near_cosines[best], exact_cosines(snapshot, missing, question.vector)])
+
+
+def _holding_words(question: Question) -> Rows:
+    scores = question.lexical.scores
+    return np.flatnonzero(scores if question.mask is None else scores * question.mask)
+
+
+def exact_cosines(snapshot: Snapshot, rows: Rows, vector: Vector) -> Scores:
+    """The cosines of some rows, the same for equal vectors."""
+    return np.asarray(np.round(snapshot.cosines(rows, vector), COSINE_DIGITS), np.float64)
+
+
+def _best(snapshot: Snapshot, rows: Rows, values: Scores, count: int) -> Rows:
+    """Which of these rows have the highest values; of equal ones at the end, the newest."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    least = np.partition(values, -count)[-count]
+    above, level = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    newest = np.argsort(-snapshot.moments[snapshot.places[rows[level]]], kind="stable")
+    return np.concatenate([above, level[newest][: count - len(above)]])
+
+
+def _fused(snapshot: Snapshot, question: Question, rows: Rows, cosines: Scores | None) -> Ranked:
+    lexical = question.lexical.scores[rows]
+    top = max(lexical.max(initial=0), IDEAL_SHARE * question.lexical.ideal)
+    alpha = 1.0 if cosines is None else _alpha(question.profile, question.lexical.cover(lexical))
+    return Ranked(
+        rows,
+        lexical,
+        cosines,
+        words_part=alpha * (lexical / top if top else lexical),
+        meaning_part=(1 - alpha) * _stretched(cosines) if cosines is not None else np.zeros(len(rows)),
+        by_author=_named_authors(snapshot, question.text, snapshot.places[rows]),
+    )
+
+
+def _alpha(profile: Profile, cover: float) -> float:
+    """The weight of the words: the more of the query they cover, the more they count."""
+    return profile.alpha_low + (profile.alpha_high - profile.alpha_low) * min(1.0, cover / FULL_COVER)
+
+
+def _stretched(cosines: Scores) -> Scores:
+    if not len(cosines) or cosines.max() == cosines.min():
+        return np.zeros(len(cosines))
+    return np.asarray((cosines - cosines.min()) / (cosines.max() - cosines.min()))
+
+
+def _named_authors(snapshot: Snapshot, text: str, places: Rows) -> NDArray[np.bool_]:
+    """Whose author has a whole word in common with the question."""
+    asked = set(words(text))
+    return np.array([not asked.isdisjoint(words(author)) for author in snapshot.authors(places)], dtype=bool)
+
+
+def _best_of_each_memory(snapshot: Snapshot, ranked: Ranked) -> Rows:
+    places = snapshot.places[ranked.rows]
+    order = np.lexsort((ranked.rows, -ranked.scores, places))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = np.diff(places[order]) != 0
+    return order[first]
+
+
+def _order(snapshot: Snapshot, ranked: Ranked) -> Rows:
+    places = snapshot.places[ranked.rows]
+    identifiers = np.array(snapshot.identifiers(places), dtype=np.str_)
+    return np.lexsort((identifiers, -snapshot.moments[places], -ranked.scores))

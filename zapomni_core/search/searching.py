@@ -1,0 +1,127 @@
+"""The search from end to end: words, then the vector of what the words leave, then ranks, confidence and hits."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from zapomni_core.embedding import Embedder, Profile
+from zapomni_core.errors import ProcessingError
+from zapomni_core.models import SearchResult
+from zapomni_core.search.answers import cut_to, make_hits
+from zapomni_core.search.confidence import confidence, verdict
+from zapomni_core.search.lexical import Postings, fetch_postings, score_words
+from zapomni_core.search.ranking import Question, rank
+from zapomni_core.terms import query_terms, query_words
+from zapomni_db.arrays import Vector
+from zapomni_db.errors import EmbedderMismatchError
+from zapomni_db.filters import Filter
+from zapomni_db.store import MemoryStore, Snapshot
+
+log = logging.getLogger("zapomni.search")
+
+COMMON_SHARE = 0.15
+LEAST_CHUNKS_TO_PRUNE = 50
+LEAST_WORDS_LEFT = 2
+NO_FILTER = Filter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """What a caller asks for, checked."""
+
+    query: str
+    limit: int = 10
+    wanted: Filter = NO_FILTER
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What the words found; good for as long as the snapshot has the same version."""
+
+    version: int
+    postings: Postings
+    meaning_of: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The query's terms with the words that gave them, where they are, and the query's vector."""
+
+    asked: Mapping[str, str]
+    postings: Postings
+    vector: Vector | None
+
+
+async def search(store: MemoryStore, embedder: Embedder, workspace: str, request: SearchRequest) -> SearchResult:
+    """The memories of a workspace that answer a question; by words alone where the embedder fails, and then it says so."""
+    asked = query_terms(request.query)
+    looked_up = await store.read(workspace, lambda snapshot: _look_up(_by(embedder, snapshot), request.query, asked))
+    vector, degraded = await _vector(embedder, looked_up.meaning_of)
+
+    def answer(snapshot: Snapshot) -> SearchResult:
+        _by(embedder, snapshot)
+        current = looked_up.postings if snapshot.version == looked_up.version else fetch_postings(snapshot, asked)
+        return _answer(snapshot, embedder.profile, request, _Found(asked, current, vector))
+
+    result = await store.read(workspace, answer)
+    return replace(result, workspace=workspace, degraded=degraded)
+
+
+def _by(embedder: Embedder, snapshot: Snapshot) -> Snapshot:
+    """The snapshot, if its vectors are this embedder's: those of another one mean something else."""
+    if snapshot.embedder not in (None, embedder.identity):
+        raise EmbedderMismatchError("the store's vectors were made by another embedder since it was opened")
+    return snapshot
+
+
+def _look_up(snapshot: Snapshot, query: str, asked: Mapping[str, str]) -> _Words:
+    postings = fetch_postings(snapshot, asked)
+    return _Words(snapshot.version, postings, without_common_words(snapshot, query, postings))
+
+
+def without_common_words(snapshot: Snapshot, query: str, postings: Postings) -> str | None:
+    """What the vector is made of: the query without words that so many chunks hold that they mean little here.
+
+    A word of several terms, an identifier or a run of Han, is as common as the rarest of them. Stop words stay, but are
+    not counted among the words that must remain.
+    """
+    if not snapshot.chunks:
+        return None
+    most = COMMON_SHARE * snapshot.chunks
+    words = query_words(query)
+    rare = [word for word in words if min((len(postings[term][0]) for term in word.terms), default=0) <= most]
+    telling = sum(1 for word in rare if word.terms)
+    if snapshot.chunks < LEAST_CHUNKS_TO_PRUNE or len(rare) == len(words) or telling < LEAST_WORDS_LEFT:
+        return query
+    return " ".join(word.word for word in rare)
+
+
+async def _vector(embedder: Embedder, text: str | None) -> tuple[Vector | None, str | None]:
+    """The vector of a query; or why there is none. Nothing to compare it with: no need to load the embedder."""
+    if text is None:
+        return None, None
+    try:
+        return (await embedder.embed([text], query=True))[0], None
+    except ProcessingError:
+        log.exception("query_not_embedded")
+        return None, "The embedder failed, so only words were searched, not meaning."
+
+
+def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found: _Found) -> SearchResult:
+    """One answer from one snapshot; runs in a thread of the store's."""
+    mask = snapshot.mask(request.wanted) if request.wanted else None
+    lexical = score_words(snapshot, found.postings)
+    ranked = rank(snapshot, Question(request.query, lexical, found.vector, mask, request.limit, profile))
+    sure = confidence(snapshot, ranked, lexical, found.vector, profile)
+    hits = make_hits(snapshot, ranked, sure, found.asked, found.postings)
+    return SearchResult(
+        hits=tuple(hits if request.max_tokens is None else cut_to(hits, request.max_tokens)),
+        confidence=sure,
+        verdict=verdict(sure),
+        workspace="",
+        memories_searched=snapshot.memories if mask is None else len(np.unique(snapshot.places[mask])),
+        memories_in_workspace=snapshot.memories,
+    )

@@ -1,0 +1,133 @@
+"""`zapomni add`: remember a text, a file, or standard input."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from zapomni_mcp.cli.json_object import json_object
+from zapomni_mcp.cli.options import shared_options
+from zapomni_mcp.cli.output import one_line
+from zapomni_mcp.cli.progress import Progress
+from zapomni_mcp.cli.refusal import Refusal
+from zapomni_mcp.cli.session import Session, with_session
+
+if TYPE_CHECKING:
+    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.models import MemoryResult
+
+LONGEST_INPUT = 40_000_000
+"""Bytes: no character of UTF-8 has more than four, and no memory more than ten million characters."""
+
+LANGUAGES = {
+    "cs": "csharp",
+    "htm": "html",
+    "js": "javascript",
+    "kt": "kotlin",
+    "md": "markdown",
+    "mdx": "markdown",
+    "py": "python",
+    "rb": "ruby",
+    "rs": "rust",
+    "sh": "bash",
+    "ts": "typescript",
+    "txt": "text",
+    "yml": "yaml",
+}
+"""By the endings of files that are no names of languages themselves."""
+
+HEADLINES = {
+    "stored": "Stored",
+    "existing": "Already remembered",
+    "restored": "This had been deleted; restored",
+}
+
+
+@click.command()
+@shared_options()
+@click.argument("text", required=False)
+@click.option("--file", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Remember this file.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Add a tag; may be repeated.")
+@click.option("--source", help="Where it comes from; a file's name, unless you say otherwise.")
+@click.option("--author", help="Who said or wrote it.")
+@click.option("--conversation", help="The conversation that it belongs to.")
+@click.option("--timestamp", metavar="WHEN", help="When it was true: 2026-05-08, or with a time.")
+@click.option("--language", help="Of code or Markdown; by the file's ending, unless you say otherwise.")
+@click.option("--metadata", callback=json_object, metavar="JSON", help="More, to filter by: a JSON object.")
+@click.option("--replaces", metavar="ID", help="The memory that this corrects.")
+@with_session
+def add(session: Session, text: str | None, file: Path | None, replaces: str | None, **particulars: Any) -> None:
+    """Remember a text, a file, or standard input.
+
+    TEXT is read from standard input where it is -, or where neither TEXT nor --file is given. The same text with the
+    same metadata is kept once.
+    """
+    given = _read(text, file)
+    metadata = _metadata(file, **particulars)
+
+    async def work(engine: "MemoryEngine") -> int:
+        with Progress() as progress:
+            _follow(progress)
+            result = await engine.add_memory(given, metadata, replaces=replaces)
+        session.json(result) if session.as_json else _show(session, result)
+        return 0
+
+    session.run(work)
+
+
+def _read(text: str | None, file: Path | None) -> str:
+    """What to remember. Standard input is read before any plugin could read it."""
+    if text is not None and file is not None:
+        raise click.UsageError("TEXT and --file are both given; choose one.")
+    if file is not None:
+        try:
+            with file.open("rb") as opened:
+                return _decode(opened, str(file))
+        except OSError as error:
+            raise Refusal(f"{file} cannot be read: {error.strerror}") from None
+    if text is not None and text != "-":
+        return text
+    if sys.stdin is None or (text is None and sys.stdin.isatty()):
+        raise click.UsageError("There is nothing to remember: give a TEXT, or --file FILE, or - for standard input.")
+    return _decode(sys.stdin.buffer, "Standard input")
+
+
+def _decode(opened: BinaryIO, name: str) -> str:
+    data = opened.read(LONGEST_INPUT + 1)
+    if len(data) > LONGEST_INPUT:
+        raise Refusal(f"{name} is longer than a memory can be (10,000,000 characters)")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refusal(f"{name} is no text in UTF-8") from None
+
+
+def _metadata(file: Path | None, *, metadata: dict[str, Any], **particulars: Any) -> dict[str, Any]:
+    """What was given of each; what a file tells by its name, where nothing else was said."""
+    from_file = {"source": file.name, "language": _language(file)} if file else {}
+    given = {key: list(value) if key == "tags" else value for key, value in particulars.items() if value}
+    return {key: value for key, value in from_file.items() if value} | metadata | given
+
+
+def _language(file: Path) -> str | None:
+    from zapomni_core.chunking.languages import is_code, is_markdown, is_text
+
+    ending = file.suffix.removeprefix(".").lower()
+    language = LANGUAGES.get(ending, ending)
+    return language if is_code(language) or is_markdown(language) or is_text(language) else None
+
+
+def _follow(progress: Progress) -> None:
+    """Let the engine tell its progress here: it does so within a call."""
+    from zapomni_core.call import Call, CallContext, call_context
+
+    call_context.set(CallContext(call=Call(id="add", name="add", arguments={}), on_progress=progress.show))
+
+
+def _show(session: Session, result: "MemoryResult") -> None:
+    chunks = f"{result.chunks_created:,} chunk{'s' * (result.chunks_created != 1)}"
+    session.out.text(f"{HEADLINES[result.outcome]}: {result.memory_id} ({chunks})")
+    session.out.text(one_line(result.text_preview))
+    if result.replaced:
+        session.out.text(f"It replaces {result.replaced}, which zapomni get still shows.")

@@ -1,0 +1,122 @@
+"""`zapomni delete`, `restore` and `purge`: hide memories, bring them back, and really remove them."""
+
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from zapomni_db.errors import MemoryNotFoundError
+from zapomni_mcp.cli.options import shared_options
+from zapomni_mcp.cli.output import one_line
+from zapomni_mcp.cli.refusal import Refusal
+from zapomni_mcp.cli.session import Session, with_session
+
+if TYPE_CHECKING:
+    from zapomni_core.engine import MemoryEngine
+    from zapomni_db.records import Memory
+
+KEPT_DAYS = 30
+LONGEST_DAYS = 36_500
+
+
+@click.command()
+@shared_options()
+@click.argument("memory_ids", nargs=-1, required=True, metavar="ID...")
+@with_session
+def delete(session: Session, memory_ids: tuple[str, ...]) -> None:
+    """Hide memories from every search.
+
+    They can be brought back with zapomni restore, until zapomni purge removes them. Exits with 1 when one is not there.
+    """
+
+    async def work(engine: "MemoryEngine") -> int:
+        return await _each(session, memory_ids, engine.delete_memory, "deleted")
+
+    session.run(work)
+
+
+@click.command()
+@shared_options()
+@click.argument("memory_ids", nargs=-1, required=True, metavar="ID...")
+@with_session
+def restore(session: Session, memory_ids: tuple[str, ...]) -> None:
+    """Bring deleted memories back.
+
+    Exits with 1 when one is not there.
+    """
+
+    async def work(engine: "MemoryEngine") -> int:
+        return await _each(session, memory_ids, engine.restore_memory, "restored")
+
+    session.run(work)
+
+
+@click.command()
+@shared_options()
+@click.argument("memory_ids", nargs=-1, metavar="[ID...]")
+@click.option(
+    "--days",
+    type=click.IntRange(0, LONGEST_DAYS),
+    metavar="N",
+    help=f"Only what was deleted longer ago than that: {KEPT_DAYS}, or 0 where IDs are given.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_session
+def purge(session: Session, memory_ids: tuple[str, ...], days: int | None, yes: bool) -> None:
+    """Really remove deleted memories: text, vectors and all.
+
+    All that were deleted more than 30 days ago, or those named. A memory that is not deleted is left alone.
+    """
+    if days is None:
+        days = 0 if memory_ids else KEPT_DAYS
+    if not yes:
+        _ask(memory_ids, days)
+
+    async def work(engine: "MemoryEngine") -> int:
+        removed = await engine.purge(days=days, memory_ids=list(memory_ids) or None)
+        if session.as_json:
+            session.out.json({"removed": removed})
+        else:
+            session.out.text(f"Removed {_memories(removed)} for good.")
+        left = len(set(memory_ids)) - removed if memory_ids else 0
+        if left:
+            click.echo(f"Error: {_memories(left)} not removed: not there, not deleted, or too lately", err=True)
+        return int(left > 0)
+
+    session.run(work)
+
+
+async def _each(
+    session: Session, memory_ids: Sequence[str], change: "Callable[[str], Awaitable[Memory]]", done: str
+) -> int:
+    """Change every memory that is there, and tell of those that are not; the exit code."""
+    from zapomni_core.intake import preview
+
+    changed, missing = [], []
+    for memory_id in dict.fromkeys(memory_ids):
+        try:
+            memory = await change(memory_id)
+        except MemoryNotFoundError as error:
+            missing.append(memory_id)
+            click.echo(f"Error: {one_line(str(error))}", err=True)
+        else:
+            changed.append(memory_id)
+            if not session.as_json:
+                session.out.text(f"{done} {memory_id}: {one_line(preview(memory.text))}")
+    if session.as_json:
+        session.out.json({done: changed, "missing": missing})
+    return int(bool(missing))
+
+
+def _ask(memory_ids: Sequence[str], days: int) -> None:
+    """Ask before any work: nobody can interrupt a question that is asked within an event loop."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise Refusal("This cannot be undone, and there is no terminal to ask on: add --yes")
+    what = _memories(len(set(memory_ids))) if memory_ids else "all that is deleted"
+    age = f" and was deleted more than {days} days ago" if memory_ids else f", more than {days} days ago"
+    click.confirm(f"Remove {what}{age if days else ''}, for good?", abort=True, err=True)
+
+
+def _memories(count: int) -> str:
+    return f"{count:,} memor{'y' if count == 1 else 'ies'}"

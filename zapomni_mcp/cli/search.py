@@ -1,0 +1,94 @@
+"""`zapomni search`: find what was remembered."""
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zapomni_mcp.cli.json_object import json_object
+from zapomni_mcp.cli.options import shared_options
+from zapomni_mcp.cli.session import Session, with_session
+
+if TYPE_CHECKING:
+    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.models import SearchHit, SearchResult
+
+INDENT = "   "
+
+
+@click.command()
+@shared_options()
+@click.argument("query")
+@click.option("--limit", type=int, default=10, show_default=True, help="Most memories to show, 1 to 100.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag; repeated, with all of them.")
+@click.option("--source", multiple=True, help="Only from this source; repeated, from any of them.")
+@click.option("--author", multiple=True, help="Only by this author; repeated, by any of them.")
+@click.option("--conversation", multiple=True, help="Only of this conversation; repeated, of any of them.")
+@click.option("--from", "date_from", metavar="DATE", help="Only from this day on: 2026-05-08.")
+@click.option("--to", "date_to", metavar="DATE", help="Only up to this day, which counts too.")
+@click.option(
+    "--filter", "more", callback=json_object, metavar="JSON", help="Only where metadata says so: a JSON object."
+)
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Cut the answer to about this size.")
+@with_session
+def search(
+    session: Session,
+    query: str,
+    limit: int,
+    max_tokens: int | None,
+    more: dict[str, Any],
+    **wanted: Any,
+) -> None:
+    """Find memories by words and by meaning, in any language."""
+    given = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
+    filters = more | given
+
+    async def work(engine: "MemoryEngine") -> int:
+        result = await engine.search_memory(query, limit, filters, max_tokens=max_tokens)
+        session.json(result) if session.as_json else _show(session, result)
+        return 0
+
+    session.run(work)
+
+
+def _show(session: Session, result: "SearchResult") -> None:
+    session.out.text(_headline(result))
+    if result.degraded:
+        session.out.text(result.degraded)
+    for number, hit in enumerate(result.hits, start=1):
+        session.out.text("")
+        session.out.text(_about(number, hit))
+        session.out.text(_wrapped(hit.text))
+
+
+def _headline(result: "SearchResult") -> str:
+    searched, there = result.memories_searched, result.memories_in_workspace
+    memories = f"{searched:,} memor{'y' if searched == 1 else 'ies'}"
+    where = f"{memories} in workspace '{result.workspace}'"
+    filtered = f" (the filters left out {there - searched:,})" if there > searched else ""
+    if not result.hits:
+        return f"Nothing found among {where}{filtered}."
+    if result.verdict == "nothing relevant":
+        return f"Probably nothing relevant among {where}{filtered}; the nearest:"
+    return f"Found {len(result.hits)} ({result.verdict} match) among {where}{filtered}:"
+
+
+def _about(number: int, hit: "SearchHit") -> str:
+    """The line above a hit's text: score, why, date, where it comes from, and the id, which is to be copied."""
+    date = (hit.timestamp or hit.created_at).date().isoformat()
+    origin = (hit.source, hit.heading, hit.author)
+    parts = (f"{hit.similarity_score:.2f}", ", ".join(hit.why), date, *origin, hit.memory_id)
+    return f"{number}. " + " · ".join(part for part in parts if part)
+
+
+def _wrapped(text: str) -> str:
+    """The text, its lines kept and the long ones wrapped."""
+    wrapper = textwrap.TextWrapper(
+        width=shutil.get_terminal_size().columns,
+        initial_indent=INDENT,
+        subsequent_indent=INDENT,
+        replace_whitespace=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(wrapper.fill(line) for line in text.strip().splitlines())

@@ -1,0 +1,100 @@
+"""What the commands on memories share: an engine to work on, two options, and how they fail."""
+
+import asyncio
+import functools
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from zapomni_core.errors import ConfigurationError, ProcessingError
+from zapomni_db.errors import DatabaseError, InvalidInputError
+from zapomni_mcp.cli.composition import compose, log_if_asked, read_config, tell_of_failures
+from zapomni_mcp.cli.ending import end_soon
+from zapomni_mcp.cli.options import Options
+from zapomni_mcp.cli.output import Output
+from zapomni_mcp.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from zapomni_core.app import App
+    from zapomni_core.engine import MemoryEngine
+
+log = logging.getLogger("zapomni.command")
+
+Work = Callable[["MemoryEngine"], Awaitable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One command on memories: where it prints, and how it gets an engine."""
+
+    out: Output
+    options: Options
+    workspace: str | None
+    as_json: bool
+
+    def run(self, work: Work) -> NoReturn:
+        """Let the work have the engine, and exit with the code that it returns.
+
+        What was asked for wrongly is a refusal (2); what could not be done is told in a sentence (1).
+        """
+        config = read_config(self.options)
+        log_if_asked(config)
+        app = compose(self.options, config.settings)
+        try:
+            code = asyncio.run(self._run(app, work))
+        except InvalidInputError as error:
+            raise Refusal(str(error)) from None
+        except (DatabaseError, ProcessingError) as error:
+            log.exception("command_failed")
+            raise click.ClickException(str(error)) from None
+        except ConfigurationError:
+            tell_of_failures(app)
+            raise
+        sys.exit(code)
+
+    async def _run(self, app: "App", work: Work) -> int:
+        code = 1
+        try:
+            code = await work(self._engine(app))
+        finally:
+            await app.engine.close()
+            end_soon(code)  # here already, because asyncio.run waits for the threads of its executor
+        return code
+
+    def _engine(self, app: "App") -> "MemoryEngine":
+        engine: MemoryEngine = app.engine
+        return engine if self.workspace is None else in_workspace(engine, self.workspace)
+
+    def json(self, record: Any) -> None:
+        """Print a record of the engine's as a JSON document."""
+        from pydantic_core import to_jsonable_python
+
+        self.out.json(to_jsonable_python(record))
+
+
+def with_session(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `--workspace` and `--json`, and a session as its first argument."""
+
+    @click.option("--workspace", metavar="NAME", help="Work in this workspace instead of the one in the settings.")
+    @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
+    @click.pass_obj
+    @functools.wraps(command)
+    def wrapped(options: Options, /, workspace: str | None, as_json: bool, **arguments: Any) -> None:
+        command(Session(Output(), options, workspace, as_json), **arguments)
+
+    return wrapped
+
+
+def in_workspace(engine: "MemoryEngine", name: str) -> "MemoryEngine":
+    """The engine bound to a workspace that the user named."""
+    from pydantic import ValidationError
+
+    try:
+        return engine.in_workspace(name)
+    except ValidationError as error:
+        rule = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
+        raise Refusal(f"--workspace: {rule.removeprefix('Value error, ')}") from None

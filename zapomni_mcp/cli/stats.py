@@ -1,0 +1,46 @@
+"""`zapomni stats`: how much there is."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from zapomni_mcp.cli.options import shared_options
+from zapomni_mcp.cli.session import Session, with_session
+
+if TYPE_CHECKING:
+    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.models import EngineStats
+    from zapomni_db.records import EmbedderIdentity
+
+
+@click.command()
+@shared_options()
+@with_session
+def stats(session: Session) -> None:
+    """Count memories, and show where they are kept."""
+
+    async def work(engine: "MemoryEngine") -> int:
+        found = await engine.get_stats()
+        session.json(found) if session.as_json else session.out.text("\n".join(_lines(found)))
+        return 0
+
+    session.run(work)
+
+
+def _lines(stats: "EngineStats") -> list[str]:
+    others = [name for name in stats.workspaces if name != stats.graph_name]
+    rows = {
+        "workspace": stats.graph_name + (f" (there are also: {', '.join(others)})" if others else ""),
+        "memories": f"{stats.total_memories:,}",
+        "deleted": f"{stats.deleted_memories:,}",
+        "replaced": f"{stats.superseded_memories:,}",
+        "chunks": f"{stats.total_chunks:,}",
+        "store": f"{stats.store} at {stats.location}, {stats.database_size_mb:.1f} MB",
+        "embedder": describe(stats.embedder),
+    }
+    return [f"{key:<10} {value}" for key, value in rows.items()]
+
+
+def describe(embedder: "EmbedderIdentity | None") -> str:
+    """An embedder for people."""
+    return f"{embedder.name} ({embedder.model}, {embedder.dimension} dimensions)" if embedder else "none yet"

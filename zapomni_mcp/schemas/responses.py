@@ -1,0 +1,99 @@
+"""The structured answers of the memory tools, beside the readable text."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from zapomni_core.responses import SuccessResponse
+
+
+class AddMemoryResponse(SuccessResponse):
+    """A memory is kept, and can be found."""
+
+    memory_id: str = Field(description="The memory's ID.")
+    chunks_created: int = Field(ge=0, description="How many chunks it was cut into.")
+    text_preview: str = Field(description="Its first 100 characters.")
+    outcome: Literal["stored", "existing", "restored"] = Field(description="New, there already, or brought back.")
+    replaced: str | None = Field(default=None, description="The memory that this one corrects.")
+    error: str | None = None
+
+
+class SearchHitResponse(BaseModel):
+    """A memory that was found, by its best chunk."""
+
+    memory_id: str
+    text: str
+    similarity_score: float = Field(ge=0.0, le=1.0)
+    why: list[str] = Field(description="The query's words that it holds; meaning, conversation, author.")
+    kind: str = "memory"
+    heading: str = ""
+    tags: list[str] = Field(default_factory=list)
+    source: str = ""
+    author: str = ""
+    conversation: str = ""
+    timestamp: datetime | None = Field(default=None, description="When it was true, else when it was stored.")
+
+
+class SearchMemoryResponse(BaseModel):
+    """The hits, and how far they can be trusted."""
+
+    status: Literal["success", "degraded"]
+    message: str
+    episode_id: str | None = None
+    processing_time_ms: float = Field(default=0.0, ge=0)
+    count: int = Field(ge=0)
+    confidence: float = Field(ge=0.0, le=1.0)
+    verdict: Literal["good", "weak", "nothing relevant"]
+    results: list[SearchHitResponse]
+    workspace: str
+    memories_searched: int = Field(ge=0)
+    memories_in_workspace: int = Field(ge=0)
+    error: str | None = None
+
+
+class Statistics(BaseModel):
+    """How much there is, and what it runs on."""
+
+    total_memories: int = Field(ge=0)
+    total_chunks: int = Field(ge=0)
+    database_size_mb: float = Field(ge=0.0)
+    graph_name: str
+    cache_hit_rate: float | None = Field(default=None, ge=0.0, le=1.0)
+    avg_query_latency_ms: float | None = Field(default=None, ge=0.0)
+    deleted_memories: int = 0
+    superseded_memories: int = 0
+    workspaces: list[str] = Field(default_factory=list)
+    store: str = ""
+    embedder: str | None = None
+    plugins: list[dict[str, Any]] = Field(default_factory=list)
+    calls: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+class GetStatsResponse(SuccessResponse):
+    """Statistics about the memory."""
+
+    statistics: Statistics
+    error: str | None = None
+
+
+class GetMemoryResponse(SuccessResponse):
+    """A page of a memory's text, and all that is known of it."""
+
+    memory_id: str
+    text: str
+    offset: int
+    total_chars: int
+    next_offset: int | None = Field(default=None, description="Where the next page begins; null on the last.")
+    metadata: dict[str, Any]
+    created_at: datetime
+    deleted_at: datetime | None = None
+    replaces: str | None = None
+    replaced_by: str | None = None
+
+
+class DeleteMemoryResponse(SuccessResponse):
+    """What was hidden, or brought back."""
+
+    memory_id: str
+    text_preview: str

@@ -1,0 +1,66 @@
+"""delete_memory and restore_memory: hide a memory, and bring it back."""
+
+from typing import Any, ClassVar
+
+from zapomni_core.engine import KEEP_DELETED_DAYS
+from zapomni_core.intake import preview
+from zapomni_db.records import Memory
+from zapomni_mcp.schemas import DeleteMemoryResponse, MemoryIdRequest
+from zapomni_mcp.tools.answering import MemoryTool, answer
+
+_BY_ID: dict[str, Any] = {
+    "type": "object",
+    "properties": {"memory_id": {"type": "string", "description": "ID of the memory.", "minLength": 1}},
+    "required": ["memory_id"],
+    "additionalProperties": False,
+}
+
+
+class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
+    """Hides a memory from every search at once."""
+
+    name = "delete_memory"
+    title = "Forget"
+    description = "Forget a memory by its ID, when the user asks for it. It can be restored for 30 days."
+    input_schema: ClassVar[dict[str, Any]] = _BY_ID
+    annotations: ClassVar[dict[str, bool]] = {
+        "readOnlyHint": False,
+        "destructiveHint": True,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    }
+    request = MemoryIdRequest
+    response = DeleteMemoryResponse
+
+    async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
+        memory = await self.core_engine.delete_memory(request.memory_id)
+        undo = f"restore_memory with memory_id {memory.id} brings it back for {KEEP_DELETED_DAYS} days."
+        return answer(f"Deleted: {preview(memory.text)}\n{undo}", _structured(memory, f"Deleted. {undo}"))
+
+
+class RestoreMemoryTool(MemoryTool[MemoryIdRequest]):
+    """Brings a deleted memory back."""
+
+    name = "restore_memory"
+    title = "Undo forgetting"
+    description = "Bring a deleted memory back by its ID."
+    input_schema: ClassVar[dict[str, Any]] = _BY_ID
+    annotations: ClassVar[dict[str, bool]] = {
+        "readOnlyHint": False,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    }
+    request = MemoryIdRequest
+    response = DeleteMemoryResponse
+
+    async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
+        memory = await self.core_engine.restore_memory(request.memory_id)
+        message = f"Restored: {preview(memory.text)}"
+        return answer(f"{message}\nID: {memory.id}", _structured(memory, message))
+
+
+def _structured(memory: Memory, message: str) -> DeleteMemoryResponse:
+    return DeleteMemoryResponse(
+        message=message, episode_id=memory.id, memory_id=memory.id, text_preview=preview(memory.text)
+    )

@@ -1,0 +1,68 @@
+"""get_memory: a whole memory, in pages."""
+
+from typing import Any, ClassVar
+
+from zapomni_db.records import Memory
+from zapomni_mcp.schemas import GetMemoryRequest, GetMemoryResponse
+from zapomni_mcp.tools.answering import MemoryTool, answer
+
+
+class GetMemoryTool(MemoryTool[GetMemoryRequest]):
+    """Opens a memory by its ID: the whole text in pages, metadata, and what became of it."""
+
+    name = "get_memory"
+    title = "Open a memory"
+    description = "Read a whole memory by its ID: text (in pages), metadata, what it replaces or was replaced by."
+    input_schema: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "memory_id": {"type": "string", "description": "ID from a search hit.", "minLength": 1},
+            "offset": {"type": "integer", "description": "First character.", "minimum": 0, "default": 0},
+            "max_chars": {"type": "integer", "description": "Page size.", "minimum": 1, "default": 8000},
+        },
+        "required": ["memory_id"],
+        "additionalProperties": False,
+    }
+    annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    request = GetMemoryRequest
+    response = GetMemoryResponse
+
+    async def _answer(self, request: GetMemoryRequest) -> dict[str, Any]:
+        memory = await self.core_engine.get_memory(request.memory_id)
+        page = memory.text[request.offset : request.offset + request.max_chars]
+        end = request.offset + len(page)
+        following = end if end < len(memory.text) else None
+        response = GetMemoryResponse(
+            message=_about(memory),
+            episode_id=memory.id,
+            memory_id=memory.id,
+            text=page,
+            offset=request.offset,
+            total_chars=len(memory.text),
+            next_offset=following,
+            metadata=dict(memory.metadata),
+            created_at=memory.created_at,
+            deleted_at=memory.deleted_at,
+            replaces=memory.replaces,
+            replaced_by=memory.replaced_by,
+        )
+        more = (
+            f"\n\n[characters {request.offset:,} to {end:,} of {len(memory.text):,}; next: offset={end}]"
+            if following
+            else ""
+        )
+        return answer(f"{_about(memory)}\n\n{page}{more}", response)
+
+
+def _about(memory: Memory) -> str:
+    parts = [f"Memory {memory.id}", f"stored {memory.created_at.date().isoformat()}"]
+    parts += [f"{key} {value}" for key, value in (("source", memory.source), ("author", memory.author)) if value]
+    if memory.tags:
+        parts.append("tags " + ", ".join(memory.tags))
+    if memory.deleted_at:
+        parts.append("deleted; restore_memory brings it back")
+    if memory.replaced_by:
+        parts.append(f"replaced by {memory.replaced_by}")
+    if memory.replaces:
+        parts.append(f"replaces {memory.replaces}")
+    return " · ".join(parts)

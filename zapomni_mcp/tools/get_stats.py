@@ -1,0 +1,64 @@
+"""get_stats: how much there is, and how Zapomni is doing."""
+
+from typing import Any, ClassVar
+
+from zapomni_core.models import EngineStats
+from zapomni_mcp.schemas import GetStatsRequest, GetStatsResponse, Statistics
+from zapomni_mcp.tools.answering import MemoryTool, answer
+
+
+class GetStatsTool(MemoryTool[GetStatsRequest]):
+    """Counts, sizes, the parts in use, plugins and calls."""
+
+    name = "get_stats"
+    title = "Memory statistics"
+    description = "Count memories and show store, embedder, plugins (failed ones too) and calls."
+    input_schema: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+    annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    request = GetStatsRequest
+    response = GetStatsResponse
+
+    async def _answer(self, request: GetStatsRequest) -> dict[str, Any]:  # noqa: ARG002 (it has no arguments)
+        stats = await self.core_engine.get_stats()
+        readable = "\n".join(_lines(stats))
+        return answer(readable, GetStatsResponse(message=_headline(stats), statistics=_statistics(stats)))
+
+
+def _headline(stats: EngineStats) -> str:
+    size = f"{stats.database_size_mb:.1f} MB"
+    return f"Stats: {stats.total_memories:,} memories, {stats.total_chunks:,} chunks, {size} in workspace '{stats.graph_name}'"
+
+
+def _lines(stats: EngineStats) -> list[str]:
+    lines = [_headline(stats)]
+    if stats.deleted_memories or stats.superseded_memories:
+        lines.append(f"Hidden: {stats.deleted_memories:,} deleted, {stats.superseded_memories:,} replaced")
+    lines.append(f"Store: {stats.store} at {stats.location}; embedder: {_embedder(stats) or 'none yet'}")
+    if stats.avg_query_latency_ms is not None:
+        lines.append(f"Average search: {stats.avg_query_latency_ms:.0f} ms")
+    failed = [one for one in stats.plugins if one["state"] == "failed"]
+    return lines + [
+        f"Plugin {one['name']} failed at {one['stage']}: {one['cause']} (fix: {one['fix']})" for one in failed
+    ]
+
+
+def _embedder(stats: EngineStats) -> str | None:
+    return f"{stats.embedder.name} ({stats.embedder.model}, {stats.embedder.dimension})" if stats.embedder else None
+
+
+def _statistics(stats: EngineStats) -> Statistics:
+    return Statistics(
+        total_memories=stats.total_memories,
+        total_chunks=stats.total_chunks,
+        database_size_mb=round(stats.database_size_mb, 3),
+        graph_name=stats.graph_name,
+        cache_hit_rate=stats.cache_hit_rate,
+        avg_query_latency_ms=stats.avg_query_latency_ms,
+        deleted_memories=stats.deleted_memories,
+        superseded_memories=stats.superseded_memories,
+        workspaces=list(stats.workspaces),
+        store=stats.store,
+        embedder=_embedder(stats),
+        plugins=[dict(plugin) for plugin in stats.plugins],
+        calls={name: dict(counts) for name, counts in stats.calls.items()},
+    )

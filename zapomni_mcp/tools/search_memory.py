@@ -1,0 +1,106 @@
+"""search_memory: find what was kept."""
+
+from typing import Any, ClassVar
+
+from zapomni_core.models import SearchHit, SearchResult
+from zapomni_mcp.schemas import SearchHitResponse, SearchMemoryRequest, SearchMemoryResponse
+from zapomni_mcp.tools.answering import MemoryTool, answer
+
+
+class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
+    """Finds memories by words and by meaning, in any language."""
+
+    name = "search_memory"
+    title = "Recall"
+    description = (
+        "Search long-term memory by meaning and words, in any language. Call it before answering anything that may "
+        "depend on earlier conversations, decisions or preferences; not for what is said in this one."
+    )
+    input_schema: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "A question or key words.", "minLength": 1, "maxLength": 1000},
+            "limit": {"type": "integer", "description": "Most memories.", "minimum": 1, "maximum": 100, "default": 10},
+            "filters": {
+                "type": ["object", "null"],
+                "description": "tags (all), source, author, conversation, kind, date_from, date_to (ISO), or any metadata key; "
+                "a list means any of its values.",
+            },
+            "max_tokens": {"type": ["integer", "null"], "description": "Size of the answer.", "minimum": 1},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    request = SearchMemoryRequest
+    response = SearchMemoryResponse
+
+    async def _answer(self, request: SearchMemoryRequest) -> dict[str, Any]:
+        more = {} if request.max_tokens is None else {"max_tokens": request.max_tokens}
+        result = await self.core_engine.search_memory(
+            query=request.query, limit=request.limit, filters=request.filters, **more
+        )
+        return answer(_readable(result), _structured(result))
+
+
+def _readable(result: SearchResult) -> str:
+    parts = [_headline(result), *(_hit(number, hit) for number, hit in enumerate(result.hits, start=1))]
+    if result.degraded:
+        parts.append(f"Note: {result.degraded}")
+    return "\n\n".join(parts)
+
+
+def _headline(result: SearchResult) -> str:
+    where = f"{result.memories_searched:,} memories in workspace '{result.workspace}'"
+    left_out = result.memories_in_workspace - result.memories_searched
+    filtered = f" (the filters left out {left_out:,})" if left_out else ""
+    if not result.hits:
+        return f"Nothing found among {where}{filtered}."
+    count = f"{len(result.hits)} result{'s' if len(result.hits) > 1 else ''}"
+    if result.verdict == "nothing relevant":
+        return f"Probably nothing relevant among {where}{filtered}; the nearest {count}:"
+    return f"Found {count} ({result.verdict} match) among {where}{filtered}:"
+
+
+def _hit(number: int, hit: SearchHit) -> str:
+    date = (hit.timestamp or hit.created_at).date().isoformat()
+    who, why = (_short(hit.source, 28), _short(hit.author, 18)), _short(", ".join(hit.why), 40)
+    about = [hit.memory_id, date, *who, f"{hit.similarity_score:.2f}", why]
+    heading = f"{hit.heading}: " if hit.heading else ""
+    return f"[{number}] {' · '.join(part for part in about if part)}\n{heading}{hit.text.strip()}"
+
+
+def _short(text: str, most: int) -> str:
+    """A hit costs its text and about 40 tokens; the structured answer has the rest."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _structured(result: SearchResult) -> SearchMemoryResponse:
+    return SearchMemoryResponse(
+        status="degraded" if result.degraded else "success",
+        message=result.degraded or _headline(result),
+        count=len(result.hits),
+        confidence=round(result.confidence, 4),
+        verdict=result.verdict,
+        results=[_structured_hit(hit) for hit in result.hits],
+        workspace=result.workspace,
+        memories_searched=result.memories_searched,
+        memories_in_workspace=result.memories_in_workspace,
+    )
+
+
+def _structured_hit(hit: SearchHit) -> SearchHitResponse:
+    return SearchHitResponse(
+        memory_id=hit.memory_id,
+        text=hit.text,
+        similarity_score=round(hit.similarity_score, 4),
+        why=list(hit.why),
+        kind=hit.kind,
+        heading=hit.heading,
+        tags=list(hit.tags),
+        source=hit.source,
+        author=hit.author,
+        conversation=hit.conversation,
+        timestamp=hit.timestamp or hit.created_at,
+    )
