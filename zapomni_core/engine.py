@@ -114,7 +114,11 @@ class MemoryEngine:
 
     async def delete_memory(self, memory_id: str) -> "Memory":
         """Hide a memory from every search; it can be restored for 30 days."""
-        return self._there(await self._parts.store.delete(self.workspace, memory_id), memory_id)
+        memory = await self._parts.store.delete(self.workspace, memory_id)
+        if memory is None:
+            there = await self.get_memory(memory_id)
+            raise MemoryNotFoundError(f"memory {there.id} is deleted already, and can be restored")
+        return memory
 
     async def restore_memory(self, memory_id: str) -> "Memory":
         """Bring a deleted memory back."""

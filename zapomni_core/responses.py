@@ -1,6 +1,6 @@
 """The four answers a bundled tool can give, as structured content beside the readable text."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -47,9 +47,6 @@ class ErrorResponse(_Response):
     recoverable: bool = Field(description="Whether the same call can succeed later, or after a correction.")
     suggestion: str | None = Field(default=None, description="What to do next.")
     retry_after_seconds: float | None = Field(default=None, ge=0, description="When to try again.")
-
-
-Response = Annotated[SuccessResponse | DegradedResponse | QueuedResponse | ErrorResponse, Field(discriminator="status")]
 
 
 def response_schema(*kinds: type[BaseModel]) -> dict[str, Any]:

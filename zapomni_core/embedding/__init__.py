@@ -1,8 +1,8 @@
 """Turns texts into vectors. Importing this loads no numpy and no model: that happens when something is embedded."""
 
 from zapomni_core.embedding.batches import in_batches
-from zapomni_core.embedding.cache import QueryCache, digest
 from zapomni_core.embedding.default import DefaultEmbedder
+from zapomni_core.embedding.digests import digest
 from zapomni_core.embedding.embedder import Embedder, OnBatch
 from zapomni_core.embedding.profile import Profile
 from zapomni_core.embedding.tokens import guess_tokens
@@ -13,7 +13,6 @@ __all__ = [
     "Embedder",
     "OnBatch",
     "Profile",
-    "QueryCache",
     "Worker",
     "digest",
     "guess_tokens",

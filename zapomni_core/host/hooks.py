@@ -32,10 +32,6 @@ class Hooks:
             _check(attribute, function, is_method=not isinstance(plugin, ModuleType))
         self._manager.register(plugin, name)
 
-    def remove(self, plugin: object) -> None:
-        """Forget a plugin."""
-        self._manager.unregister(plugin)
-
     def call(self, plugin: object, hook: str, **arguments: Any) -> Any:
         """What one plugin answers to one hook; None where it does not implement it."""
         others = [one for one in self._manager.get_plugins() if one is not plugin]
@@ -62,11 +58,6 @@ class Hooks:
             raise PluginError(
                 "hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin"
             ) from error
-
-
-def implements(plugin: object, hook: str) -> bool:
-    """Whether a plugin implements a hook."""
-    return any((_mark(function) or {}).get("specname") == hook or name == hook for name, function in _functions(plugin))
 
 
 def _functions(plugin: object) -> list[tuple[str, FunctionType]]:

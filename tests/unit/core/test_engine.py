@@ -183,7 +183,7 @@ class TestHiding:
     async def test_deleting_twice_and_restoring_twice_are_told(self, engine):
         memory_id = (await engine.add_memory("The bridge opens at noon.")).memory_id
         assert (await engine.delete_memory(memory_id)).deleted_at is not None
-        with pytest.raises(MemoryNotFoundError):
+        with pytest.raises(MemoryNotFoundError, match="is deleted already, and can be restored"):
             await engine.delete_memory(memory_id)
         assert (await engine.restore_memory(memory_id)).deleted_at is None
         with pytest.raises(MemoryNotFoundError, match="there is no deleted memory"):
