@@ -60,6 +60,11 @@ class Hooks:
             ) from error
 
 
+def implements(plugin: object, hook: str) -> bool:
+    """Whether a plugin implements a hook; the reference says of each hook who does."""
+    return any((_mark(function) or {}).get("specname") == hook or name == hook for name, function in _functions(plugin))
+
+
 def _functions(plugin: object) -> list[tuple[str, FunctionType]]:
     """Functions that are hooks, or that look as if they were meant to be."""
     members = ((name, inspect.getattr_static(plugin, name)) for name in dir(plugin))
