@@ -1,4 +1,4 @@
-"""The threads of a store: two that read, one that writes. They begin with the first job and end when the store is closed."""
+"""The threads of a store: two that read, one that writes. They begin with the first task and end when the store is closed."""
 
 import asyncio
 import os
@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 
 from zapomni_db.sqlite.database import Database
-from zapomni_db.sqlite.jobs import Job, Jobs
 from zapomni_db.sqlite.reader import Reader
+from zapomni_db.sqlite.tasks import Task, Tasks
 from zapomni_db.sqlite.writer import Writer
 
 _READERS = 2
@@ -22,17 +22,17 @@ class Crew:
 
     def __init__(self, database: Database) -> None:
         self.process = os.getpid()
-        self._reading, self._writing = Jobs(), Jobs()
+        self._reading, self._writing = Tasks(), Tasks()
         self._readers = [Thread("zapomni-reader", Reader(database, self._reading).run) for _ in range(_READERS)]
         self._writer = Thread("zapomni-writer", Writer(database, self._writing).run)
 
     def read(self, work: Callable[[apsw.Connection], Any]) -> "Future[Any]":
         """Let a reading thread do this."""
-        return self._reading.put(Job(work))
+        return self._reading.put(Task(work))
 
     def write(self, work: Callable[[apsw.Connection], Any], *, alone: bool) -> "Future[Any]":
         """Let the writing thread do this, in a transaction; alone, outside of one."""
-        return self._writing.put(Job(work, alone))
+        return self._writing.put(Task(work, alone))
 
     async def close(self, patience: float) -> None:
         """End the threads when they have done what was asked; the writer last, who tidies up.

@@ -1,35 +1,35 @@
-"""A reading thread's work: one job after the other on a connection of its own."""
+"""A reading thread's work: one task after the other on a connection of its own."""
 
 import apsw
 
 from zapomni_db.sqlite.database import Database
 from zapomni_db.sqlite.failures import translated
-from zapomni_db.sqlite.jobs import Job, Jobs
+from zapomni_db.sqlite.tasks import Task, Tasks
 
 
 class Reader:
     """Does what is asked of it until no more is asked."""
 
-    def __init__(self, database: Database, jobs: Jobs) -> None:
+    def __init__(self, database: Database, tasks: Tasks) -> None:
         self._database = database
-        self._jobs = jobs
+        self._tasks = tasks
         self._connection: apsw.Connection | None = None
 
     def run(self) -> None:
         """The thread."""
-        while self._jobs.wait():
-            for job in self._jobs.take():
-                self._do(job)
+        while self._tasks.wait():
+            for task in self._tasks.take():
+                self._do(task)
         if self._connection:
             self._connection.close()
 
-    def _do(self, job: Job) -> None:
+    def _do(self, task: Task) -> None:
         try:
             with translated(self._database.path, (apsw.Error,)):
-                answer = job.work(self._connected())
+                answer = task.work(self._connected())
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the caller's
             answer = error
-        job.answer(answer)
+        task.answer(answer)
 
     def _connected(self) -> apsw.Connection:
         if self._connection is None:

@@ -1,7 +1,7 @@
 """The writing thread's work: what waits is written in one transaction, and answered when that is on the disk.
 
-A commit waits for the disk, whatever is in it: many small ones together cost as much as one. Each job has a savepoint of its
-own, so that a bad one is undone alone. Jobs are taken when the gate is held, so that until then a caller can give up.
+A commit waits for the disk, whatever is in it: many small ones together cost as much as one. Each task has a savepoint of its
+own, so that a bad one is undone alone. Tasks are taken when the gate is held, so that until then a caller can give up.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import apsw
 from zapomni_db.sqlite.connections import last_change, transaction
 from zapomni_db.sqlite.database import Database
 from zapomni_db.sqlite.failures import translate, translated
-from zapomni_db.sqlite.jobs import Job, Jobs
+from zapomni_db.sqlite.tasks import Task, Tasks
 
 _MOST_TOGETHER = 128
 
@@ -19,74 +19,74 @@ _MOST_TOGETHER = 128
 class Writer:
     """Writes what is asked of it until no more is asked."""
 
-    def __init__(self, database: Database, jobs: Jobs) -> None:
+    def __init__(self, database: Database, tasks: Tasks) -> None:
         self._database = database
-        self._jobs = jobs
+        self._tasks = tasks
         self._connection: apsw.Connection | None = None
 
     def run(self) -> None:
         """The thread."""
-        while self._jobs.wait():
+        while self._tasks.wait():
             self._do_next()
         if self._connection:
             self._connection.close()
         self._database.close()
 
     def _do_next(self) -> None:
-        jobs: list[Job] = []
+        tasks: list[Task] = []
         try:
             with translated(self._database.path):
                 connection = self._connected()
                 with self._database.gate.hold():
-                    jobs = self._jobs.take(_MOST_TOGETHER)
-                    answers = self._do(connection, jobs)
+                    tasks = self._tasks.take(_MOST_TOGETHER)
+                    answers = self._do(connection, tasks)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the callers'
-            jobs = jobs or self._jobs.take(_MOST_TOGETHER)
-            answers = [error] * len(jobs)
-        for job, answer in zip(jobs, answers, strict=True):
-            job.answer(answer)
+            tasks = tasks or self._tasks.take(_MOST_TOGETHER)
+            answers = [error] * len(tasks)
+        for task, answer in zip(tasks, answers, strict=True):
+            task.answer(answer)
 
     def _connected(self) -> apsw.Connection:
         if self._connection is None:
             self._connection = self._database.connect(writing=True)
         return self._connection
 
-    def _do(self, connection: apsw.Connection, jobs: list[Job]) -> list[Any]:
-        if not jobs:
+    def _do(self, connection: apsw.Connection, tasks: list[Task]) -> list[Any]:
+        if not tasks:
             return []
-        if not jobs[0].alone:
-            return self._commit(connection, jobs)
+        if not tasks[0].alone:
+            return self._commit(connection, tasks)
         self._database.guard(connection)
-        return [jobs[0].work(connection)]
+        return [tasks[0].work(connection)]
 
-    def _commit(self, connection: apsw.Connection, jobs: list[Job]) -> list[Any]:
-        """What became of each job, once it is on the disk. What fails together is tried one by one."""
+    def _commit(self, connection: apsw.Connection, tasks: list[Task]) -> list[Any]:
+        """What became of each task, once it is on the disk. What fails together is tried one by one."""
         try:
             with transaction(connection):
                 self._database.guard(connection)
-                answers = [self._attempt(connection, job) for job in jobs]
+                answers = [self._attempt(connection, task) for task in tasks]
                 change = last_change(connection)
         except Exception:
-            if len(jobs) == 1:
+            if len(tasks) == 1:
                 raise
-            return [self._alone(connection, job) for job in jobs]
+            return [self._alone(connection, task) for task in tasks]
         self._database.note(change)
         return answers
 
-    def _attempt(self, connection: apsw.Connection, job: Job) -> Any:
-        connection.execute("SAVEPOINT job")
+    def _attempt(self, connection: apsw.Connection, task: Task) -> Any:
+        connection.execute("SAVEPOINT task")
         try:
-            answer = job.work(connection)
+            answer = task.work(connection)
         except Exception as error:
             if not connection.in_transaction:  # SQLite has given up all of it, as when the disk is full
                 raise
-            connection.execute("ROLLBACK TO job")
+            connection.execute("ROLLBACK TO task")
             answer = translate(error, self._database.path)
-        connection.execute("RELEASE job")
+        connection.execute("RELEASE task")
         return answer
 
-    def _alone(self, connection: apsw.Connection, job: Job) -> Any:
+    def _alone(self, connection: apsw.Connection, task: Task) -> Any:
         try:
-            return self._commit(connection, [job])[0]
+            return self._commit(connection, [task])[0]
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
             return translate(error, self._database.path)

@@ -59,7 +59,7 @@ async def test_no_trace_is_left_of_what_was_purged(store, path, seed):
 async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
     added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
     await store.delete("default", added.memory_id)
-    await store._write(lambda connection: purging.purge_named(connection, "default", 2**60, [added.memory_id]))
+    await store._access.write(lambda connection: purging.purge_named(connection, "default", 2**60, [added.memory_id]))
     assert traces(path, "zqsecret")
     await store.close()
     again = SQLiteStore(path)

@@ -59,7 +59,7 @@ async def test_what_waits_is_committed_together(opened, path):
 
     with gate_held(path):
         adding = [opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(3)]
-        tasks = await submit(adding[0], opened._write(note_transaction), adding[1], adding[2])
+        tasks = await submit(adding[0], opened._access.write(note_transaction), adding[1], adding[2])
     assert (await asyncio.gather(*tasks))[1] == 2, "it saw a memory that was written but not yet committed"
     assert seen == [apsw.SQLITE_TXN_WRITE]
 
@@ -71,7 +71,7 @@ async def test_when_sqlite_gives_up_a_whole_transaction_the_others_are_written_w
 
     with gate_held(path):
         good = [opened.add("default", sample_memory(f"good {n}"), EMBEDDER) for n in range(2)]
-        tasks = await submit(good[0], opened._write(use_up_the_disk), good[1])
+        tasks = await submit(good[0], opened._access.write(use_up_the_disk), good[1])
     first, bad, second = await asyncio.gather(*tasks, return_exceptions=True)
     assert (first.outcome, second.outcome) == ("stored", "stored")
     assert isinstance(bad, StoreFullError)
@@ -115,7 +115,7 @@ async def test_who_gives_up_while_it_is_written_has_written_all_of_it(opened):
         go_on.wait(30)
         return adding.add(connection, "default", sample_memory("begun"), EMBEDDER)
 
-    (task,) = await submit(opened._write(slowly))
+    (task,) = await submit(opened._access.write(slowly))
     await asyncio.to_thread(begun.wait, 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -131,7 +131,7 @@ async def test_what_was_begun_is_waited_for_however_long_it_takes(opened, path):
     await impatient.add("default", sample_memory("second"), EMBEDDER)
     go_on = threading.Event()
     asyncio.get_running_loop().call_later(1.5, go_on.set)
-    assert await impatient._write(lambda _: go_on.wait(30)) is True
+    assert await impatient._access.write(lambda _: go_on.wait(30)) is True
     await impatient.close()
 
 

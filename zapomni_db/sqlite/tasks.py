@@ -11,7 +11,7 @@ import apsw
 
 
 @dataclass(slots=True)
-class Job:
+class Task:
     """Some work on a connection. `alone` is not to be put into a transaction with others."""
 
     work: Callable[[apsw.Connection], Any]
@@ -26,39 +26,39 @@ class Job:
             self.future.set_result(answer)
 
 
-class Jobs:
-    """Jobs in the order they came, for threads that wait for them."""
+class Tasks:
+    """Tasks in the order they came, for threads that wait for them."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[Task] = deque()
         self._changed = threading.Condition()
         self._closed = False
 
-    def put(self, job: Job) -> "Future[Any]":
-        """Let a thread do a job."""
+    def put(self, task: Task) -> "Future[Any]":
+        """Let a thread do a task."""
         with self._changed:
-            self._waiting.append(job)
+            self._waiting.append(task)
             self._changed.notify()
-        return job.future
+        return task.future
 
     def wait(self) -> bool:
-        """Wait until there is a job; False when there will be none any more."""
+        """Wait until there is a task; False when there will be none any more."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             return bool(self._waiting)
 
-    def take(self, most: int = 1) -> list[Job]:
-        """The next jobs that may be done together and that nobody gave up; from now on they cannot be given up."""
-        taken: list[Job] = []
+    def take(self, most: int = 1) -> list[Task]:
+        """The next tasks that may be done together and that nobody gave up; from now on they cannot be given up."""
+        taken: list[Task] = []
         with self._changed:
             while self._waiting and len(taken) < most and not (taken and (taken[0].alone or self._waiting[0].alone)):
-                job = self._waiting.popleft()
-                if job.future.set_running_or_notify_cancel():
-                    taken.append(job)
+                task = self._waiting.popleft()
+                if task.future.set_running_or_notify_cancel():
+                    taken.append(task)
         return taken
 
     def close(self) -> None:
-        """No more jobs come; those that wait are still done."""
+        """No more tasks come; those that wait are still done."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
