@@ -8,7 +8,8 @@ Exception
     ├── StoreDamagedError        what is kept cannot be trusted; nothing was touched
     ├── StoreTooNewError         a newer Zapomni made it
     ├── EmbedderMismatchError    its vectors were made by another embedder
-    └── MemoryNotFoundError      a memory that something should refer to is not there
+    ├── MemoryNotFoundError      a memory that something should refer to is not there
+    └── JobNotFoundError         there is no such job
 """
 
 
@@ -42,3 +43,7 @@ class EmbedderMismatchError(DatabaseError):
 
 class MemoryNotFoundError(DatabaseError):
     """A memory that something should refer to is not there."""
+
+
+class JobNotFoundError(DatabaseError):
+    """There is no such job, or it was done so long ago that it is forgotten."""

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
 
+Basis = Literal["stated", "pattern", "mention"]
+JobState = Literal["queued", "running", "done", "failed"]
+Direction = Literal["out", "in", "both"]
+
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:
@@ -23,7 +27,7 @@ class NewChunk:
     """A part of a memory's text, ready to be found: its place, its terms, its vector.
 
     `start` and `end` count characters of the memory's text. `digest` names what was embedded, so that a vector can be
-    reused for equal content.
+    reused for equal content. A chunk without a vector is found by its words, and pending for `Reembedding`.
     """
 
     start: int
@@ -31,14 +35,66 @@ class NewChunk:
     heading: str
     terms: tuple[str, ...]
     digest: bytes
-    vector: "Vector"
+    vector: "Vector | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """Work to be done later, by whoever knows its kind. `payload` is JSON.
+
+    While a job of the same workspace, kind and key waits or runs, it is that one; an empty key is like no other.
+    """
+
+    kind: str
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    not_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEntity:
+    """Something that a text speaks of, and where it names it: (start, end) in characters of the memory's text."""
+
+    name: str
+    type: str
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRelation:
+    """What a text says of two of its entities, by their names; `start` to `end` is the quote that says it.
+
+    `basis` is how it is known: stated in so many words, by a clear pattern, or only mentioned in one sentence. An exclusive
+    relation holds for one object at a time: a later one of the same subject and type supersedes it.
+    """
+
+    subject: str
+    type: str
+    object: str
+    basis: Basis
+    start: int
+    end: int
+    exclusive: bool = False
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What one extractor read in one memory. Every relation's subject and object are among the entities."""
+
+    extractor: str
+    entities: tuple[NewEntity, ...] = ()
+    relations: tuple[NewRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
     """A memory to keep, with everything that is derived from it. `timestamp` is when it was true, if the caller said so.
 
-    `merge` lets it be the same as an equal memory that is there already; messages are kept each for itself.
+    `merge` lets it be the same as an equal memory that is there already; messages are kept each for itself. What was
+    extracted from it and jobs for it are kept in the same transaction; each job's payload gets its `memory_id`, which is also
+    the key of a job that has none.
     """
 
     text: str
@@ -52,6 +108,8 @@ class NewMemory:
     timestamp: datetime | None = None
     replaces: str | None = None
     merge: bool = True
+    extraction: Extraction | None = None
+    jobs: tuple[NewJob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +119,12 @@ class Added:
     memory_id: str
     chunks: int
     outcome: Literal["stored", "existing", "restored"]
+    job_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A memory as it is kept."""
+    """A memory as it is kept. `role` is who said it, where it is a message of a session."""
 
     id: str
     workspace: str
@@ -82,6 +141,7 @@ class Memory:
     replaces: str | None
     replaced_by: str | None
     chunks: int
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +160,7 @@ class ChunkFound:
     conversation: str
     timestamp: datetime | None
     created_at: datetime
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,3 +177,123 @@ class StoreStats:
     location: str
     workspaces: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as it is kept. One that runs belongs to a worker until its lease ends; a failed one is not tried again by itself.
+
+    `attempts` counts how often it was begun. `progress` goes from 0 to 1 where it is known; `error` is the last one.
+    `postponed_since` is when it was first given back because what it needs is away, unless it failed in between.
+    """
+
+    id: str
+    workspace: str
+    kind: str
+    key: str
+    payload: Mapping[str, Any]
+    state: JobState
+    attempts: int
+    progress: float | None
+    message: str
+    error: str
+    result: Mapping[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+    not_before: datetime
+    postponed_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCounts:
+    """How many jobs there are in each state."""
+
+    queued: int = 0
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """Something that live memories speak of; `mentions` counts the places, `memories` the memories."""
+
+    id: str
+    name: str
+    type: str
+    mentions: int
+    memories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Where a memory says it, and who read it there."""
+
+    memory_id: str
+    quote: str
+    start: int
+    end: int
+    extractor: str
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """What live memories say of two entities: when it was true, when it was learned, and what superseded it."""
+
+    id: str
+    subject: Entity
+    type: str
+    object: Entity
+    valid_from: datetime | None
+    valid_until: datetime | None
+    learned_at: datetime
+    superseded_by: str | None
+    superseded_at: datetime | None
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCounts:
+    """How much graph a workspace has. `read` is how many live memories each extractor has read, of `memories`."""
+
+    entities: int
+    relations: int
+    superseded: int
+    mentions: int
+    memories: int
+    read: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord:
+    """A session as it is kept: who it is with, and when the last message came. `user_id` is empty where nobody said it."""
+
+    id: str
+    user_id: str
+    metadata: Mapping[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRecord:
+    """A message as it is kept; `id` is that of its memory."""
+
+    id: str
+    session_id: str
+    role: str
+    text: str
+    metadata: Mapping[str, Any]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRecord:
+    """A document as it is kept; `id` is that of its memory, `vector` the caller's own where there is one."""
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any]
+    vector: "Vector | None"
+    created_at: datetime

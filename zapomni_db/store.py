@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from zapomni_db.filters import Filter
-from zapomni_db.records import Added, ChunkFound, EmbedderIdentity, Memory, NewMemory, StoreStats
+from zapomni_db.records import (
+    Added,
+    ChunkFound,
+    Direction,
+    DocumentRecord,
+    EmbedderIdentity,
+    Entity,
+    Extraction,
+    GraphCounts,
+    Job,
+    JobCounts,
+    JobState,
+    Memory,
+    MessageRecord,
+    NewJob,
+    NewMemory,
+    Relation,
+    SessionRecord,
+    StoreStats,
+)
 
 if TYPE_CHECKING:
     from zapomni_db.arrays import Mask, Rows, Vector
@@ -74,7 +94,7 @@ class Snapshot(Protocol):
         ...
 
     def cosines(self, rows: Rows, vector: Vector) -> Vector:
-        """The exact cosine of each of these rows with a unit vector."""
+        """The exact cosine of each of these rows with a unit vector; not a number where a row has no vector yet."""
         ...
 
     def sample(self, count: int) -> Rows:
@@ -169,4 +189,200 @@ class Reembedding(Protocol):
 
     async def switch(self, embedder: EmbedderIdentity) -> None:
         """Serve this embedder's vectors from now on and forget the others; refused while any are pending."""
+        ...
+
+
+class JobStore(Protocol):
+    """A queue that survives its processes: `store.jobs`, where a store has one. Durable when a method returns.
+
+    A job is run by one worker at a time, who holds a lease on it: a worker that does not renew it in time has lost it, and
+    another may claim it. So a job may be begun twice; what it does must have its effect once.
+    """
+
+    async def enqueue(self, workspace: str, jobs: Sequence[NewJob]) -> list[Job]:
+        """Keep jobs, or find those of the same key that are not done yet."""
+        ...
+
+    async def claim(self, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
+        """The job of one of these kinds, of any workspace, that has waited longest, now this worker's; None if none is due.
+
+        One whose lease has ended is due again.
+        """
+        ...
+
+    async def renew(
+        self, job_id: str, worker: str, lease_seconds: float, progress: float | None = None, message: str = ""
+    ) -> bool:
+        """Hold a job for longer and say how far it is; False if it is not this worker's any more."""
+        ...
+
+    async def finish(self, job_id: str, worker: str, result: Mapping[str, Any]) -> bool:
+        """Say that a job is done; False if it is not this worker's any more."""
+        ...
+
+    async def fail(self, job_id: str, worker: str, error: str, retry_at: datetime | None) -> bool:
+        """Say why a job failed and when to try again, or that it is not to be; False if it is not this worker's any more."""
+        ...
+
+    async def release(self, job_id: str, worker: str, not_before: datetime | None = None, error: str = "") -> bool:
+        """Give a job back as if it had not been begun: the server ends, or what it needs is away; False if it is not this
+        worker's any more.
+        """
+        ...
+
+    async def get(self, workspace: str, job_id: str) -> Job | None:
+        """A job by its id."""
+        ...
+
+    async def list(
+        self, workspace: str, *, state: JobState | None = None, kind: str | None = None, limit: int = 100
+    ) -> list[Job]:
+        """Jobs, the newest first."""
+        ...
+
+    async def retry(self, workspace: str, job_ids: Sequence[str] | None = None) -> int:
+        """Queue failed jobs anew, and let those that wait for later be tried now: those named or all; how many."""
+        ...
+
+    async def drop(self, workspace: str, job_ids: Sequence[str]) -> int:
+        """Forget jobs that do not run; how many."""
+        ...
+
+    async def counts(self, workspace: str) -> JobCounts:
+        """How many jobs there are."""
+        ...
+
+    async def next_due(self, kinds: Sequence[str]) -> datetime | None:
+        """When a worker should look again: the moment the next job is due or a lease ends; None if there is nothing to wait for."""
+        ...
+
+
+class GraphStore(Protocol):
+    """Entities and relations that memories speak of: `store.graph`, where a store has one.
+
+    Equal entities are one: names are compared by NFKC, case and white space. What only deleted or superseded memories say is
+    not shown. A later exclusive relation supersedes the earlier one and never erases it.
+    """
+
+    async def record(self, workspace: str, memory_id: str, extraction: Extraction) -> bool:
+        """Keep what an extractor read in a memory, instead of what it had read there before, in one transaction.
+
+        False where the memory is not there any more.
+        """
+        ...
+
+    async def unread(
+        self, workspace: str, extractor: str, limit: int, after: str | None = None
+    ) -> tuple[list[str], int]:
+        """Ids of live memories that an extractor has not read, oldest first, after a memory if one is named, and how many
+        there are in all.
+        """
+        ...
+
+    async def entities(self, workspace: str, names: Sequence[str]) -> list[Entity]:
+        """The entities of these names or ids that are there."""
+        ...
+
+    async def entities_of(self, workspace: str, memory_id: str) -> list[Entity]:
+        """What a live memory speaks of, in the order of its text."""
+        ...
+
+    async def find(
+        self, workspace: str, text: str, vector: Vector | None, embedder: EmbedderIdentity | None, limit: int
+    ) -> list[tuple[Entity, float]]:
+        """Entities by the words of their name and by vector, best first, with a score from 0 to 1."""
+        ...
+
+    async def related(
+        self,
+        workspace: str,
+        entity_ids: Sequence[str],
+        *,
+        depth: int = 1,
+        direction: Direction = "both",
+        types: Sequence[str] = (),
+        at: datetime | None = None,
+        superseded: bool = False,
+        limit: int = 50,
+    ) -> list[tuple[int, Relation]]:
+        """Relations around entities with their distance, 1 to `depth`: nearest first, then those with most evidence.
+
+        `at` asks for what was true then, superseded since or not; what does not say since when counts from its memory's
+        timestamp, else from when it was learned. Superseded relations come only if asked for. A relation comes with its
+        newest evidence, and with quotes of at most 300 characters.
+        """
+        ...
+
+    async def without_vector(self, embedder: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
+        """Ids and names of entities of all workspaces that have no vector by this embedder."""
+        ...
+
+    async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:
+        """Keep vectors of entities by id."""
+        ...
+
+    async def counts(self, workspace: str) -> GraphCounts:
+        """How much there is."""
+        ...
+
+
+class ConversationStore(Protocol):
+    """Sessions, their messages, and documents with vectors of the caller's own: `store.conversations`, where a store has one.
+
+    A message or a document is a memory: it is searched, deleted, restored and purged like one, and leaves history and queries
+    while it is deleted. Durable when a method returns.
+    """
+
+    async def create_session(self, workspace: str, user_id: str, metadata: Mapping[str, Any]) -> SessionRecord:
+        """Keep a new session."""
+        ...
+
+    async def session(self, workspace: str, session_id: str) -> SessionRecord | None:
+        """A session by its id."""
+        ...
+
+    async def sessions(self, workspace: str, *, user_id: str | None = None, limit: int = 100) -> list[SessionRecord]:
+        """Sessions, of one user or all, that with the latest message first."""
+        ...
+
+    async def add_message(
+        self, workspace: str, session_id: str, role: str, memory: NewMemory, embedder: EmbedderIdentity
+    ) -> Added:
+        """Keep a memory as the next message of a session, in one transaction; the first message makes the session.
+
+        Messages have one order, that of their transactions, whichever process they come from; their `created_at` never falls.
+        A message's conversation is its session.
+        """
+        ...
+
+    async def history(self, workspace: str, session_id: str, limit: int) -> list[MessageRecord]:
+        """The last messages of a session, in their order."""
+        ...
+
+    async def add_document(
+        self, workspace: str, memory: NewMemory, embedder: EmbedderIdentity, vector: Vector | None = None
+    ) -> Added:
+        """Keep a memory as a document, with a vector that is the caller's own, in one transaction."""
+        ...
+
+    async def nearest_documents(
+        self, workspace: str, vector: Vector, limit: int, wanted: Filter
+    ) -> list[tuple[DocumentRecord, float]]:
+        """The documents with an own vector of this dimension that meet the filter, nearest by cosine first, with the cosine.
+
+        Of equal ones the newest comes first. Exact up to 2,000 documents that meet the filter.
+        """
+        ...
+
+    async def documents_between(
+        self, workspace: str, start: datetime, end: datetime, wanted: Filter, limit: int | None = None
+    ) -> list[DocumentRecord]:
+        """The documents that were created within these moments, both included, and meet the filter; the newest first.
+
+        All of them, or the first `limit`.
+        """
+        ...
+
+    async def health(self) -> Mapping[str, Any]:
+        """The name of the store and the versions of what it runs on; DatabaseError where it cannot be reached."""
         ...

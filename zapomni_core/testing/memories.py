@@ -274,6 +274,7 @@ class MemoryStoreContract(SnapshotContract):
         await store.add(WORKSPACE, sample_memory("reuse me"), EMBEDDER)
         found = await store.vectors(EMBEDDER, [chunk.digest, b"unknown"])
         assert list(found) == [chunk.digest]
+        assert chunk.vector is not None
         assert found[chunk.digest] @ chunk.vector == pytest.approx(1, abs=1e-3)
         assert await store.vectors(EMBEDDER, []) == {}
         assert await store.vectors(replace(EMBEDDER, model="another"), [chunk.digest]) == {}

@@ -7,6 +7,10 @@ from zapomni_db.sqlite.connections import one
 _PART = 1 << 16
 _PARTS = 1 << 20  # numbers for the parts of one text
 
+# Of a chunk c: the number of the part in which it begins, and as much of it as that part, body, holds: mostly all.
+FIRST_PART = f"c.memory * {_PARTS} + c.first_byte / {_PART}"
+CUT = f"substr(body.bytes, c.first_byte % {_PART} + 1, c.last_byte - c.first_byte)"
+
 
 def part_number(memory: int, byte: int = 0) -> int:
     """Under which number the part is kept that holds this byte of a memory's text."""

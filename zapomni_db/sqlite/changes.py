@@ -6,7 +6,7 @@ import apsw
 
 from zapomni_db.sqlite.connections import rows
 
-State = Literal["added", "deleted", "restored", "superseded", "purged"]
+State = Literal["added", "deleted", "restored", "superseded", "purged", "read", "embedded"]
 
 
 def record(connection: apsw.Connection, workspace: str, memory: int, state: State) -> None:
@@ -21,7 +21,7 @@ def record_reload(connection: apsw.Connection) -> None:
 
 def changed_since(connection: apsw.Connection, workspace: str, seq: int) -> set[int] | None:
     """The memories of a workspace that something happened to; None if everything is to be read anew."""
-    statement = "SELECT memory FROM change WHERE seq > ? AND (workspace = ? OR state = 'reload')"
+    statement = "SELECT memory FROM change WHERE seq > ? AND (workspace = ? OR state = 'reload') AND state != 'read'"
     found = rows(connection, statement, seq, workspace)
     memories = {memory for (memory,) in found}
     return None if 0 in memories else memories

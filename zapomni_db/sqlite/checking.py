@@ -1,14 +1,16 @@
 """Looks for damage: SQLite's own checks, what must be there in equal number, and the seals, for SQLite has no checksums."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import apsw
 import numpy as np
 
-from zapomni_db.sqlite import chunks, codes, embedders, memories
+from zapomni_db.sqlite import chunks, codes, memories
 from zapomni_db.sqlite.bodies import read_body
 from zapomni_db.sqlite.connections import one, rows
 from zapomni_db.sqlite.facets import has_facets
+from zapomni_db.sqlite.graph import checking as graph
 from zapomni_db.sqlite.memories import Row
 
 _MOST_REPORTED = 20
@@ -26,6 +28,16 @@ _COUNTED = {
     "{} codes have no vector.": "SELECT count(*) FROM code WHERE id NOT IN (SELECT id FROM vector)",
     "{} texts belong to no memory.": "SELECT count(*) FROM body WHERE id >> 20 NOT IN (SELECT id FROM memory)",
     "{} filter entries belong to no memory.": "SELECT count(*) FROM facet WHERE memory NOT IN (SELECT id FROM memory)",
+    "{} messages belong to no memory.": "SELECT count(*) FROM message WHERE memory NOT IN (SELECT id FROM memory)",
+    "{} messages belong to no session.": "SELECT count(*) FROM message WHERE session NOT IN (SELECT id FROM session)",
+    "{} vectors of documents belong to no memory.": "SELECT count(*) FROM document_vector"
+    " WHERE memory NOT IN (SELECT id FROM memory)",
+    "{} vectors of documents have no code.": "SELECT count(*) FROM document_vector"
+    " WHERE (dimension, memory) NOT IN (SELECT dimension, memory FROM document_code)",
+    "{} vectors of documents have no sketch.": "SELECT count(*) FROM document_vector"
+    " WHERE memory NOT IN (SELECT memory FROM document_sketch)",
+    "{} codes of documents have no vector.": "SELECT count(*) FROM document_code"
+    " WHERE (dimension, memory) NOT IN (SELECT dimension, memory FROM document_vector)",
 }
 
 
@@ -36,6 +48,7 @@ def problems(connection: apsw.Connection) -> list[str]:
     """
     try:
         found = [*_structure(connection), *_counts(connection), *_memories(connection), *_vectors(connection)]
+        found += graph.problems(connection)
     except (apsw.CorruptError, apsw.NotADBError) as error:
         return [f"The file is damaged and cannot be read to its end: {error}."]
     more = [f"There are {len(found) - _MOST_REPORTED} more problems."] if len(found) > _MOST_REPORTED else []
@@ -53,10 +66,6 @@ def _counts(connection: apsw.Connection) -> Iterator[str]:
     for sentence, statement in _COUNTED.items():
         if count := one(connection, statement):
             yield sentence.format(count)
-    embedder = embedders.serving(connection)
-    shift = embedder.vector_number(0) if embedder else 0
-    if count := one(connection, "SELECT count(*) FROM chunk WHERE id + ? NOT IN (SELECT id FROM code)", shift):
-        yield f"{count} chunks have no vector."
 
 
 def _memories(connection: apsw.Connection) -> Iterator[str]:
@@ -72,9 +81,13 @@ def _is_sealed(connection: apsw.Connection, row: Row) -> bool:
 
 
 def _vectors(connection: apsw.Connection) -> Iterator[str]:
-    statement = "SELECT value, crc, bits FROM vector JOIN code USING (id)"
+    precisions: dict[str, Any] = {
+        "SELECT value, crc, bits FROM vector JOIN code USING (id)": np.float16,
+        "SELECT value, crc, bits FROM document_vector JOIN document_code USING (dimension, memory)": np.float32,
+    }
     changed = sum(
-        codes.checksum(value) != crc or codes.signs(np.frombuffer(value, np.float16)) != bits
+        codes.checksum(value) != crc or codes.signs(np.frombuffer(value, precision)) != bits
+        for statement, precision in precisions.items()
         for value, crc, bits in rows(connection, statement)
     )
     if changed:

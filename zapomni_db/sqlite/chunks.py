@@ -9,7 +9,7 @@ from zapomni_db.arrays import Rows
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import ChunkFound, NewChunk
 from zapomni_db.sqlite import values
-from zapomni_db.sqlite.bodies import cut_body
+from zapomni_db.sqlite.bodies import CUT, FIRST_PART, cut_body
 from zapomni_db.sqlite.connections import rows
 
 
@@ -66,12 +66,14 @@ def read(connection: apsw.Connection, numbers: range) -> list[ChunkRow]:
     return [ChunkRow(*row) for row in found]
 
 
-_FOUND = """
-SELECT m.id, c.first_byte, c.last_byte, m.tags, m.timestamp, m.created_at,
-    m.uid, m.kind, c.heading, c.start, c.end, m.source, m.author, m.conversation
+_FOUND = f"""
+SELECT m.id, c.first_byte, c.last_byte, {CUT}, m.tags, m.timestamp, m.created_at,
+    m.uid, m.kind, c.heading, c.start, c.end, m.source, m.author, m.conversation,
+    coalesce(message.role, '')
 FROM carray(?) wanted CROSS JOIN chunk c ON c.id = wanted.value CROSS JOIN memory m ON m.id = c.memory
-"""
-_AS_THEY_ARE = ("memory_id", "kind", "heading", "start", "end", "source", "author", "conversation")
+LEFT JOIN body ON body.id = {FIRST_PART} LEFT JOIN message ON message.memory = m.id
+"""  # noqa: S608 - expressions of ours
+_AS_THEY_ARE = ("memory_id", "kind", "heading", "start", "end", "source", "author", "conversation", "role")
 
 
 def found(connection: apsw.Connection, numbers: Rows) -> list[ChunkFound]:
@@ -79,11 +81,16 @@ def found(connection: apsw.Connection, numbers: Rows) -> list[ChunkFound]:
     joined = list(rows(connection, _FOUND, apsw.carray(numbers))) if len(numbers) else []
     return [
         ChunkFound(
-            text=cut_body(connection, memory, first_byte, last_byte).decode(),
+            text=_text(connection, memory, first_byte, last_byte, cut or b""),
             tags=tuple(values.from_json(tags)),
             timestamp=values.from_micros_or_none(timestamp),
             created_at=values.from_micros(created_at),
             **dict(zip(_AS_THEY_ARE, others, strict=True)),
         )
-        for memory, first_byte, last_byte, tags, timestamp, created_at, *others in joined
+        for memory, first_byte, last_byte, cut, tags, timestamp, created_at, *others in joined
     ]
+
+
+def _text(connection: apsw.Connection, memory: int, first_byte: int, last_byte: int, cut: bytes) -> str:
+    whole = len(cut) == last_byte - first_byte
+    return (cut if whole else cut_body(connection, memory, first_byte, last_byte)).decode()

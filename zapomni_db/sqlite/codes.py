@@ -16,6 +16,9 @@ Codes = NDArray[np.uint64]
 Kept = NDArray[np.float16]
 
 _LARGEST = 65_504  # in half precision
+_SHIFT = 13  # by how many bits fractions of single precision are longer
+_SIGN_AND_REST = np.int32(-0x70002000)  # without the copies of the sign that stand between the two
+_REBASED = np.float32(2.0**112)  # exponents begin at -127 instead of -15
 _WORD_BITS = 64
 _BLOCK = 16_384  # codes compared at once: they and the distances stay in the processor's cache
 _DENSE = 4  # a mask that leaves less than a fourth is cheaper to pick than to scan
@@ -31,9 +34,17 @@ def keep(vector: Vector, dimension: int) -> Kept:
 
 
 def read_vectors(kept: bytes, count: int) -> Vector:
-    """Vectors that stand one behind the other, as rows."""
-    numbers = np.frombuffer(kept, np.float16)
-    return numbers.reshape(count, len(numbers) // count).astype(np.float32)
+    """Vectors that stand one behind the other, as rows.
+
+    Several times faster than numpy's own conversion, and the same for every finite number: sign, exponent and fraction are
+    put where single precision has them, and the product sets right where the exponent begins.
+    """
+    bits = np.frombuffer(kept, np.int16).astype(np.int32)
+    bits <<= _SHIFT
+    bits &= _SIGN_AND_REST
+    numbers = bits.view(np.float32)
+    numbers *= _REBASED
+    return numbers.reshape(count, len(numbers) // count)
 
 
 def cosines(vectors: Vector, vector: Vector) -> Vector:
@@ -64,15 +75,21 @@ def read_codes(bits: bytes, words: int, count: int) -> Codes:
 
 def nearest(codes: Codes, code: bytes, count: int, mask: Mask | None) -> Rows:
     """At least `count` rows with the fewest different bits, or all rows of the mask."""
-    rows = np.arange(codes.shape[1]) if mask is None else np.flatnonzero(mask)
-    if len(rows) <= count:
-        return rows
-    wanted = np.frombuffer(code, "<u8")
+    rows = None if mask is None else np.flatnonzero(mask)
+    total = codes.shape[1] if rows is None else len(rows)
+    if total <= count:
+        return np.arange(total) if rows is None else rows
+    distances = _distances_of(rows, codes, np.frombuffer(code, "<u8"))
+    near = np.flatnonzero(distances <= _cut(distances, count))
+    return near if rows is None else rows[near]
+
+
+def _distances_of(rows: Rows | None, codes: Codes, wanted: Codes) -> NDArray[np.uint16]:
+    if rows is None:
+        return _distances(codes, wanted)
     if len(rows) * _DENSE < codes.shape[1]:
-        distances = _distances(codes[:, rows], wanted)
-    else:
-        distances = _distances(codes, wanted)[rows]
-    return rows[distances <= _cut(distances, count)]
+        return _distances(codes[:, rows], wanted)
+    return _distances(codes, wanted)[rows]
 
 
 def _distances(codes: Codes, wanted: Codes) -> NDArray[np.uint16]:

@@ -56,6 +56,12 @@ def _columns(identity: EmbedderIdentity) -> tuple[str, str, int]:
     return identity.name, identity.model, identity.dimension
 
 
+def everyone(connection: apsw.Connection) -> list[Embedder]:
+    """All embedders that the store knows."""
+    found = rows(connection, "SELECT id, name, model, dimension FROM embedder")
+    return [Embedder(number, EmbedderIdentity(*columns)) for number, *columns in found]
+
+
 def serve(connection: apsw.Connection, embedder: Embedder) -> None:
     """Let this embedder's vectors serve."""
     connection.execute("REPLACE INTO meta VALUES('serving', ?)", (embedder.number,))

@@ -8,6 +8,7 @@ from zapomni_db.errors import MemoryNotFoundError
 from zapomni_db.records import Memory
 from zapomni_db.sqlite import memories
 from zapomni_db.sqlite.changes import record
+from zapomni_db.sqlite.graph import upkeep
 from zapomni_db.sqlite.memories import Row
 
 
@@ -17,6 +18,8 @@ def delete(connection: apsw.Connection, workspace: str, uid: str) -> Memory | No
     if row is None or row.deleted_at is not None:
         return None
     connection.execute("UPDATE memory SET deleted_at = ? WHERE id = ?", (time.time_ns() // 1000, row.id))
+    if row.is_live:
+        upkeep.hide(connection, row.id)
     record(connection, workspace, row.id, "deleted")
     return memories.get(connection, workspace, uid)
 
@@ -32,6 +35,8 @@ def restore_row(connection: apsw.Connection, row: Row) -> bool:
     if row.deleted_at is None:
         return False
     connection.execute("UPDATE memory SET deleted_at = NULL WHERE id = ?", (row.id,))
+    if row.replaced_by is None:
+        upkeep.show(connection, row.id)
     record(connection, row.workspace, row.id, "restored")
     return True
 
@@ -45,4 +50,5 @@ def supersede(connection: apsw.Connection, workspace: str, uid: str, new: Row) -
         )
     connection.execute("UPDATE memory SET replaced_by = ? WHERE id = ?", (new.uid, old.id))
     connection.execute("UPDATE memory SET replaces = ? WHERE id = ?", (old.uid, new.id))
+    upkeep.hide(connection, old.id)
     record(connection, workspace, old.id, "superseded")

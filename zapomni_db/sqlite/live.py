@@ -19,13 +19,19 @@ SELECT group_concat(id), group_concat(moment), group_concat(thread), group_conca
 FROM (SELECT id, moment, thread, first_chunk, chunks FROM memory WHERE {} ORDER BY id)
 """
 _CHUNKS = """
-SELECT group_concat(length), CAST(group_concat(bits, '') AS BLOB)
+SELECT group_concat(length), CAST(group_concat(coalesce(bits, zeroblob(:width)), '') AS BLOB), count(bits)
 FROM (
     SELECT length, bits FROM memory
     CROSS JOIN chunk ON chunk.id BETWEEN first_chunk AND first_chunk + chunks - 1
-    CROSS JOIN code ON code.id = chunk.id + :shift
+    LEFT JOIN code ON code.id = chunk.id + :shift
     WHERE {} ORDER BY memory.id, chunk.id
 )
+"""
+_PENDING = """
+SELECT group_concat(chunk.id) FROM memory
+CROSS JOIN chunk ON chunk.id BETWEEN first_chunk AND first_chunk + chunks - 1
+LEFT JOIN code ON code.id = chunk.id + :shift
+WHERE code.id IS NULL AND {}
 """
 _LIVE = "workspace = :workspace AND deleted_at IS NULL AND replaced_by IS NULL"
 _LIVE_OF_THESE = f"memory.id IN (SELECT value FROM carray(:numbers)) AND +{_LIVE}"  # noqa: S608 - both are ours
@@ -42,6 +48,8 @@ class LiveArrays(NamedTuple):
     chunks: Rows
     lengths: Rows
     codes: Codes
+    coded: Mask
+    """Which chunks have a vector; the code of another is not one."""
 
     def pick(self, mask: Mask) -> "LiveArrays":
         """Some of the memories, with their chunks."""
@@ -72,15 +80,19 @@ def read_some(
 
 
 def _read(connection: apsw.Connection, embedder: Embedder | None, live: str, **bound: Any) -> LiveArrays:
-    bound["shift"] = embedder.vector_number(0) if embedder else 0
+    words = words_of(embedder.identity.dimension) if embedder else 0
+    bound |= {"shift": embedder.vector_number(0) if embedder else 0, "width": words * 8}
     of_memories = connection.execute(_MEMORIES.format(live), bound).get
-    lengths, bits = connection.execute(_CHUNKS.format(live), bound).get
+    listed, bits, coded = connection.execute(_CHUNKS.format(live), bound).get
     memories, moments, threads, first, counts = map(integers, of_memories)
-    total, words = int(counts.sum()), words_of(embedder.identity.dimension) if embedder else 0
-    if len(integers(lengths)) != total or len(bits or b"") != total * words * 8:
+    lengths = integers(listed)
+    total, chunks = int(counts.sum()), _numbered(first, counts)
+    if len(lengths) != total or len(bits or b"") != total * words * 8:
         raise damaged(Path(connection.filename), "chunks or codes are missing")
     codes = read_codes(bits or b"", words, total)
-    return LiveArrays(memories, moments, threads, counts, _numbered(first, counts), integers(lengths), codes)
+    pending = integers(connection.execute(_PENDING.format(live), bound).get if coded < total else None)
+    mask = ~np.isin(chunks, pending)
+    return LiveArrays(memories, moments, threads, counts, chunks, lengths, codes, mask)
 
 
 def _numbered(first: Rows, counts: Rows) -> Rows:

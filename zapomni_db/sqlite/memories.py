@@ -137,4 +137,5 @@ def _read(connection: apsw.Connection, row: Row) -> Memory:
         replaces=row.replaces,
         replaced_by=row.replaced_by,
         chunks=row.chunks,
+        role=one(connection, "SELECT role FROM message WHERE memory = ?", row.id) or "",
     )

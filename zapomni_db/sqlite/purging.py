@@ -12,8 +12,10 @@ from zapomni_db.sqlite import chunks, memories
 from zapomni_db.sqlite.bodies import drop_body
 from zapomni_db.sqlite.changes import record
 from zapomni_db.sqlite.connections import one
+from zapomni_db.sqlite.conversations import messages, vectors
 from zapomni_db.sqlite.embedders import drop_vectors
 from zapomni_db.sqlite.facets import drop_facets
+from zapomni_db.sqlite.graph.forgetting import forget_memory
 from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.terms import drop_terms
 
@@ -54,7 +56,10 @@ def _remove(connection: apsw.Connection, rows: Sequence[Row]) -> int:
 
 
 def _remove_one(connection: apsw.Connection, row: Row) -> None:
+    forget_memory(connection, row.id)
     drop_body(connection, row.id)
+    messages.drop(connection, row.id)
+    vectors.drop(connection, row.id)
     drop_facets(connection, row.id, row.facets)
     drop_terms(connection, row.chunk_numbers)
     drop_vectors(connection, row.chunk_numbers)

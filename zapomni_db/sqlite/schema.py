@@ -7,6 +7,9 @@ from uuid import uuid4
 import apsw
 
 from zapomni_db.sqlite.connections import transaction
+from zapomni_db.sqlite.conversations.tables import create_conversations
+from zapomni_db.sqlite.graph.tables import add_graph
+from zapomni_db.sqlite.job_table import create_job_table
 
 APPLICATION_ID = 0x5A61706F  # "Zapo"
 
@@ -73,7 +76,7 @@ def _create(connection: apsw.Connection) -> None:
 Migration = Callable[[apsw.Connection], None]
 
 # The first makes an empty file a store of version 1, the second makes that one of version 2, and so on.
-MIGRATIONS: list[Migration] = [_create]
+MIGRATIONS: list[Migration] = [_create, create_job_table, create_conversations, add_graph]
 
 
 def migrate(connection: apsw.Connection) -> None:

@@ -1,6 +1,7 @@
 """The live chunks of one workspace at one moment: arrays from memory, the rest from the same transaction."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -16,7 +17,12 @@ from zapomni_db.sqlite.connections import one
 from zapomni_db.sqlite.connections import rows as fetch
 from zapomni_db.sqlite.embedders import Embedder
 from zapomni_db.sqlite.failures import damaged
+from zapomni_db.sqlite.samples import Samples
 from zapomni_db.sqlite.values import to_micros
+
+_VECTORS = """
+SELECT CAST(group_concat(vector.value, '') AS BLOB) FROM carray(?) wanted CROSS JOIN vector ON vector.id = wanted.value
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +40,8 @@ class SQLiteSnapshot:
     places: Rows
     lengths: Rows
     codes: Codes
+    coded: Mask
+    samples: Samples
 
     @property
     def embedder(self) -> EmbedderIdentity | None:
@@ -66,24 +74,18 @@ class SQLiteSnapshot:
 
     def nearest(self, vector: Vector, count: int, mask: Mask | None = None) -> Rows:
         self._check_dimension(vector)
+        if not self.coded.all():
+            mask = self.coded if mask is None else self.coded & mask
         return codes.nearest(self.codes, codes.signs(vector), count, mask)
 
     def cosines(self, rows: Rows, vector: Vector) -> Vector:
         self._check_dimension(vector)
         if self.serving is None or not len(rows):
             return np.zeros(len(rows), np.float32)
-        kept = one(
-            self.connection,
-            "SELECT CAST(group_concat(vector.value, '') AS BLOB) FROM carray(?) wanted"
-            " CROSS JOIN vector ON vector.id = wanted.value",
-            apsw.carray(self.chunk_numbers[rows] + self.serving.vector_number(0)),
-        )
-        if len(kept or b"") != len(rows) * len(vector) * np.dtype(np.float16).itemsize:
-            raise damaged(Path(self.connection.filename), "vectors are missing")
-        return codes.cosines(codes.read_vectors(kept, len(rows)), vector)
+        return codes.cosines(self.samples.vectors(rows, partial(self._vectors, self.serving)), vector)
 
     def sample(self, count: int) -> Rows:
-        return np.unique(np.linspace(0, self.chunks - 1, min(count, self.chunks)).astype(np.int64))
+        return self.samples.rows(count, self.chunks)
 
     def authors(self, places: Rows) -> list[str]:
         return self._column("author", places)
@@ -93,6 +95,20 @@ class SQLiteSnapshot:
 
     def found(self, rows: Rows) -> list[ChunkFound]:
         return chunks.found(self.connection, self.chunk_numbers[rows])
+
+    def _vectors(self, embedder: Embedder, rows: Rows) -> Vector:
+        """The vectors of rows, not numbers where one is still to be made."""
+        coded = self.coded[rows]
+        if not coded.all():
+            vectors = np.full((len(rows), embedder.identity.dimension), np.nan, np.float32)
+            if coded.any():
+                vectors[coded] = self._vectors(embedder, rows[coded])
+            return vectors
+        numbers = self.chunk_numbers[rows] + embedder.vector_number(0)
+        kept = one(self.connection, _VECTORS, apsw.carray(numbers)) or b""
+        if len(kept) != len(rows) * embedder.identity.dimension * np.dtype(np.float16).itemsize:
+            raise damaged(Path(self.connection.filename), "vectors are missing")
+        return codes.read_vectors(kept, len(rows))
 
     def _column(self, name: str, places: Rows) -> list[str]:
         if not len(places):
@@ -109,6 +125,10 @@ class SQLiteSnapshot:
 
 def _find(known: Rows, wanted: Rows) -> tuple[Rows, Mask]:
     """Where wanted numbers are among known ones, which grow; and which of them are there at all."""
+    if len(known) and known[-1] - known[0] == len(known) - 1:  # without gaps there is nothing to search
+        where = wanted - known[0]
+        there = (where >= 0) & (where < len(known))
+        return where[there], there
     where = np.searchsorted(known, wanted)
     there = where < len(known)
     there[there] = known[where[there]] == wanted[there]

@@ -15,6 +15,9 @@ from zapomni_db.sqlite.access import Access
 from zapomni_db.sqlite.backup import back_up
 from zapomni_db.sqlite.checking import problems
 from zapomni_db.sqlite.connections import transaction
+from zapomni_db.sqlite.conversations.conversations import SQLiteConversations
+from zapomni_db.sqlite.graph.graph import SQLiteGraph
+from zapomni_db.sqlite.jobs import SQLiteJobs
 from zapomni_db.sqlite.statistics import statistics
 from zapomni_db.sqlite.values import check_text
 from zapomni_db.store import Snapshot
@@ -32,6 +35,9 @@ class SQLiteStore:
 
     def __init__(self, path: Path, *, patience: float = 20) -> None:
         self._access = Access(path, patience)
+        self.jobs = SQLiteJobs(self._access)
+        self.conversations = SQLiteConversations(self._access)
+        self.graph = SQLiteGraph(self._access)
 
     async def add(self, workspace: str, memory: NewMemory, embedder: EmbedderIdentity) -> Added:
         return await self._access.write(lambda connection: adding.add(connection, workspace, memory, embedder))

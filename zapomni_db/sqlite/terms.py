@@ -38,5 +38,7 @@ def drop_terms(connection: apsw.Connection, chunks: Sequence[int]) -> None:
 def postings(connection: apsw.Connection, term: str) -> tuple[Rows, Rows]:
     """The chunks that hold a term, growing, dead ones too, and how often each holds it."""
     holding = integers(one(connection, "SELECT group_concat(doc) FROM vocabulary WHERE term = ?", token(term)))
-    first = np.flatnonzero(np.diff(holding, prepend=-1))
-    return holding[first], np.diff(first, append=len(holding))
+    ends = np.append(np.flatnonzero(holding[1:] != holding[:-1]) + 1, len(holding))[: len(holding)]
+    counts = ends.copy()
+    counts[1:] -= ends[:-1]
+    return holding[ends - 1], counts

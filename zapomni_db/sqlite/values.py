@@ -13,6 +13,11 @@ from zapomni_db.errors import InvalidInputError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_EXACT = (
+    1 << 32
+) * 1_000_000  # before it, seconds as a float tell microseconds apart; that way is several times faster
+_AS_IT_IS = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 
 def encode(field: str, text: str) -> bytes:
@@ -41,7 +46,7 @@ def is_text(text: str) -> bool:
 def to_json(field: str, value: Any, *, canonical: bool = False) -> str:
     """A value as JSON; canonical, equal values give equal texts."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=canonical, separators=(",", ":"))
+        text = (_CANONICAL if canonical else _AS_IT_IS).encode(value)
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{field} must be plain JSON: text, numbers, lists and objects") from None
     return check_text(field, text)
@@ -70,6 +75,8 @@ def to_micros(moment: datetime) -> int:
 
 def from_micros(micros: int) -> datetime:
     """The moment in UTC."""
+    if 0 <= micros < _EXACT:
+        return datetime.fromtimestamp(micros / 1_000_000, UTC)
     return _EPOCH + timedelta(microseconds=micros)
 
 

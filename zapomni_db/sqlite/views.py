@@ -13,6 +13,7 @@ from zapomni_db.sqlite.connections import last_change
 from zapomni_db.sqlite.embedders import Embedder
 from zapomni_db.sqlite.live import LiveArrays
 from zapomni_db.sqlite.neighbours import link
+from zapomni_db.sqlite.samples import Samples
 from zapomni_db.sqlite.snapshot import SQLiteSnapshot
 
 
@@ -53,6 +54,8 @@ class View:
             places=self._places.rows,
             lengths=self._lengths.rows,
             codes=self._codes.rows,
+            coded=self._coded.rows,
+            samples=self._samples,
         )
 
     def _load(self, connection: apsw.Connection) -> None:
@@ -77,13 +80,16 @@ class View:
             self._chunks.rows,
             self._lengths.rows,
             self._codes.rows,
+            self._coded.rows,
         )
 
     def _set(self, held: LiveArrays) -> None:
         self._memories, self._moments, self._threads = map(Column, (held.memories, held.moments, held.threads))
         self._chunks, self._lengths, self._codes = Column(held.chunks), Column(held.lengths), Column(held.codes)
+        self._coded = Column(held.coded)
         self._places = Column(np.repeat(np.arange(len(held.memories)), held.counts))
         self._neighbours = link(np.empty((0, 4), np.int64), held.moments, held.threads)
+        self._samples = Samples()
 
     def _append(self, more: LiveArrays) -> None:
         places = np.arange(len(more.memories)) + len(self._memories.rows)
@@ -94,7 +100,9 @@ class View:
         self._chunks.extend(more.chunks)
         self._lengths.extend(more.lengths)
         self._codes.extend(more.codes)
+        self._coded.extend(more.coded)
         self._neighbours = link(self._neighbours, self._moments.rows, self._threads.rows, more.threads)
+        self._samples = Samples()
 
 
 class Views:

@@ -15,7 +15,7 @@ DAMAGE = {
     "a vector": ("UPDATE vector SET value = zeroblob(length(value))", "vectors or codes are not"),
     "a code": ("UPDATE code SET bits = zeroblob(length(bits))", "vectors or codes are not"),
     "a missing vector": ("DELETE FROM vector", "codes have no vector"),
-    "a missing code": ("DELETE FROM code", "chunks have no vector"),
+    "a missing code": ("DELETE FROM code", "vectors have no code"),
     "a missing chunk": ("DELETE FROM chunk", "not the chunks that they had"),
     "a missing memory": ("DELETE FROM memory", "belong to no memory"),
     "missing words": ("DELETE FROM term", "cannot be found by words"),

@@ -49,3 +49,9 @@ def test_what_is_no_vector_of_the_embedder_is_refused(vector):
 def test_a_vector_without_length_is_near_to_nothing():
     vectors = np.array([[0, 0], [3, 4]], np.float32)
     assert codes.cosines(vectors, np.array([0.6, 0.8], np.float32)) == pytest.approx([0, 1])
+
+
+def test_every_number_of_half_precision_is_read_as_what_it_is():
+    everything = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    finite = everything[np.isfinite(everything)]
+    assert np.array_equal(codes.read_vectors(finite.tobytes(), 1)[0], finite.astype(np.float32))

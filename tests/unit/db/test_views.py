@@ -108,3 +108,24 @@ async def test_both_readers_see_what_their_transactions_see(tmp_path):
     await asyncio.gather(write(), *(read() for _ in range(4)))
     assert await store.read("here", whole) == 90
     await store.close()
+
+
+async def test_the_vectors_of_a_sample_follow_what_is_added_and_deleted(tmp_path):
+    store = SQLiteStore(tmp_path / "memory.db")
+    vector = np.eye(EMBEDDER.dimension, dtype=np.float32)[0]
+
+    def sampled(snapshot):
+        rows = snapshot.sample(4)
+        return snapshot.cosines(rows, vector).tolist(), snapshot.cosines(rows.copy(), vector).tolist()
+
+    ids = []
+    for number in range(12):
+        ids.append((await store.add("work", sample_memory(f"memory number {number}"), EMBEDDER)).memory_id)
+        for _ in range(2):
+            kept, read = await store.read("work", sampled)
+            assert kept == read
+    for memory_id in ids[::3]:
+        await store.delete("work", memory_id)
+        kept, read = await store.read("work", sampled)
+        assert kept == read
+    await store.close()

@@ -1,0 +1,144 @@
+"""Conversations in the file: their order by a clock that goes back, their damage, and documents by the thousand."""
+
+import asyncio
+from contextlib import closing
+from datetime import UTC, datetime
+
+import apsw
+import numpy as np
+import pytest
+
+from tests.unit.db.test_purging import traces
+from zapomni_core.testing.conversations import NO_FILTER, history, near, say, texts, write
+from zapomni_core.testing.reembedding import ANOTHER, refill
+from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
+from zapomni_db.filters import Filter
+from zapomni_db.sqlite import SQLiteStore, schema
+from zapomni_db.sqlite.conversations import nearness
+
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+DAMAGE = {
+    "a message of no session": ("DELETE FROM session", "messages belong to no session"),
+    "a message of no memory": ("INSERT INTO message VALUES(99, 1, 'user')", "messages belong to no memory"),
+    "a changed vector": ("UPDATE document_vector SET value = zeroblob(length(value))", "vectors or codes are not"),
+    "a changed code": ("UPDATE document_code SET bits = zeroblob(length(bits))", "vectors or codes are not"),
+    "a missing vector": ("DELETE FROM document_vector", "codes of documents have no vector"),
+    "a missing code": ("DELETE FROM document_code", "vectors of documents have no code"),
+    "a missing sketch": ("DELETE FROM document_sketch", "vectors of documents have no sketch"),
+    "a vector of no memory": (
+        "INSERT INTO document_vector SELECT 99, dimension, value, length, crc FROM document_vector",
+        "vectors of documents belong to no memory",
+    ),
+}
+
+
+def execute(path, statement):
+    with closing(apsw.Connection(str(path))) as connection:
+        return connection.execute(statement).fetchall()
+
+
+@pytest.mark.parametrize(("statement", "sentence"), DAMAGE.values(), ids=DAMAGE)
+async def test_damage_is_found(store, path, statement, sentence):
+    await say(store, "said")
+    await write(store, "written", [1.0, -1.0])
+    assert await store.check() == []
+    execute(path, statement)
+    found = await store.check()
+    assert any(sentence in each for each in found), found
+
+
+async def test_messages_keep_their_order_when_the_clock_goes_back(store, monkeypatch):
+    moments = iter([5_000_000, 3_000_000, 9_000_000])
+    monkeypatch.setattr("zapomni_db.sqlite.conversations.sessions.time.time_ns", lambda: next(moments) * 1000)
+    for text in ("first", "second", "third"):
+        await say(store, text)
+    assert [(one.text, one.created_at.timestamp()) for one in await history(store)] == [
+        ("first", 5),
+        ("second", 5),
+        ("third", 9),
+    ]
+
+
+async def test_a_store_from_before_gets_conversations(path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        SQLiteStore(path)._access.open().database.connect().close()
+    store = SQLiteStore(path)
+    await say(store, "said")
+    assert await texts(store) == ["said"]
+    assert await store.check() == []
+    await store.close()
+
+
+async def test_no_trace_is_left_of_a_message_and_a_vector_that_were_purged(store, path):
+    secret = "zqsecre!"  # as two numbers, neither is too large
+    chunk = sample_chunk(f"{secret} text", terms=(secret,))
+    memory = sample_memory(f"{secret} text", chunk, metadata={secret: secret})
+    message = await store.conversations.add_message("default", "talk", secret, memory, EMBEDDER)
+    own = np.frombuffer(secret.encode(), np.float32)
+    document = await store.conversations.add_document("default", memory, EMBEDDER, own)
+    for number in range(20):
+        await say(store, f"filler {number}")
+    for added in (message, document):
+        await store.delete("default", added.memory_id)
+    await store.purge("default", deleted_before=float("inf"))
+    await store.close()
+    assert not traces(path, secret)
+
+
+@pytest.fixture
+async def many(store, monkeypatch):
+    """More documents than are all compared exactly, of two kinds, and their vectors."""
+    monkeypatch.setattr(nearness, "EXACT", 100)
+    vectors = np.random.default_rng(11).standard_normal((500, 256)).astype(np.float32)
+    adding = (
+        store.conversations.add_document(
+            "default",
+            sample_memory(f"d{number}", sample_chunk(f"d{number}", vector=None), metadata={"third": number % 3 == 0}),
+            EMBEDDER,
+            vector,
+        )
+        for number, vector in enumerate(vectors)
+    )
+    await asyncio.gather(*adding)
+    return vectors
+
+
+async def test_the_nearest_of_many_documents_are_found_by_their_signs(store, many):
+    asked = np.random.default_rng(12).standard_normal((10, 256)).astype(np.float32)
+    cosines = asked @ (many / np.linalg.norm(many, axis=1, keepdims=True)).T
+    expected = [[f"d{number}" for number in np.argsort(-row)[:10]] for row in cosines]
+    found = [await near(store, vector) for vector in asked]
+    assert [one[0] for one in found] == [one[0] for one in expected]
+    assert sum(len({*one} & {*right}) for one, right in zip(found, expected, strict=True)) >= 90
+
+
+async def test_a_filter_narrows_many_documents_before_the_cut(store, many):
+    vector = np.random.default_rng(13).standard_normal(256).astype(np.float32)
+    wanted = Filter(metadata={"third": (True,)})
+    thirds = np.arange(0, len(many), 3)
+    cosines = many[thirds] @ vector / np.linalg.norm(many[thirds], axis=1)
+    assert await near(store, vector, 25, wanted) == [f"d{number}" for number in thirds[np.argsort(-cosines)[:25]]]
+
+
+async def test_as_many_as_are_asked_for_come(store, many):
+    found = await store.conversations.nearest_documents("default", many[7], len(many) + 1, NO_FILTER)
+    assert len(found) == len(many)
+    assert found[0][0].text == "d7"
+
+
+async def test_what_happens_elsewhere_does_not_matter(store):
+    await write(store, "here", [1.0, 0.0])
+    assert await near(store, [1.0, 0.0]) == ["here"]
+    await store.add("elsewhere", sample_memory("there"), EMBEDDER)
+    assert await near(store, [1.0, 0.0]) == ["here"]
+    assert await near(store, [1.0, 0.0], wanted=Filter(date_from=LONG_AGO), workspace="elsewhere") == []
+
+
+async def test_new_vectors_of_texts_leave_the_callers_own_alone(store):
+    await write(store, "here", [1.0, 0.0])
+    assert await near(store, [1.0, 0.0]) == ["here"]
+    await refill(store, ANOTHER)
+    await store.switch(ANOTHER)
+    assert await near(store, [1.0, 0.0]) == ["here"]
+    assert await store.check() == []

@@ -1,0 +1,191 @@
+"""The graph in the tables of the file: what the contract cannot see."""
+
+import asyncio
+import time
+from contextlib import closing
+
+import apsw
+import pytest
+
+from zapomni_core.testing.extractions import mention, named, relations_of, said, state, the, triples
+from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
+from zapomni_core.testing.stores import add
+from zapomni_db.records import Extraction, NewEntity, NewRelation
+from zapomni_db.sqlite import SQLiteStore, schema
+
+SECRET = "Xanthippe Quux"
+
+
+def change(path, statement):
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(statement).fetchall()
+
+
+async def test_a_store_of_an_earlier_version_gets_a_graph(path, monkeypatch):
+    without = schema.MIGRATIONS[: [one.__name__ for one in schema.MIGRATIONS].index("add_graph")]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(schema, "MIGRATIONS", without)
+        old = SQLiteStore(path)
+        memory_id = await old.add(WORKSPACE, sample_memory("Ada knows Grace", merge=False), EMBEDDER)
+        await old.close()
+    store = SQLiteStore(path)
+    try:
+        assert await store.graph.unread(WORKSPACE, "x", 9) == ([memory_id.memory_id], 1)
+        await store.graph.record(WORKSPACE, memory_id.memory_id, said("Ada knows Grace", "Ada", "knows", "Grace"))
+        assert await triples(store, "Ada") == ["Ada knows Grace"]
+    finally:
+        await store.close()
+
+
+async def test_nothing_of_a_purged_memory_is_left_in_the_files(store, path):
+    text = f"{SECRET} sings"
+    gone = await mention(store, text, SECRET)
+    await mention(store, "Ada stays", "Ada")
+    await store.delete(WORKSPACE, gone)
+    await store.purge(WORKSPACE, deleted_before=time.time() + 60)
+    await store.close()
+    for file in path.parent.iterdir():
+        kept = file.read_bytes().lower()
+        assert not [word for word in (b"xanthippe", b"quux") if word in kept], file
+
+
+async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store):
+    names = [f"Friend {number}" for number in range(1500)]
+    text = "Ada " + " ".join(names)
+    entities = tuple(NewEntity(name=name, type="person", spans=()) for name in ("Ada", *names))
+    relations = tuple(
+        NewRelation(subject="Ada", type="knows", object=name, basis="mention", start=0, end=3) for name in names
+    )
+    extraction = Extraction(extractor="x", entities=entities, relations=relations)
+    await store.add(WORKSPACE, sample_memory(text, extraction=extraction), EMBEDDER)
+    await state(store, "Ada", "knows", "Friend 700")
+    await state(store, "Friend 700", "knows", "Grace")
+    assert (await triples(store, "Ada", limit=3))[0] == "Ada knows Friend 700"
+    assert len(await relations_of(store, "Ada", limit=1400)) == 1400
+    assert len(await relations_of(store, "Ada", limit=9999, depth=2)) == 1501
+    assert len(await relations_of(store, "Friend 3", depth=2, limit=20)) == 20
+
+
+async def test_only_the_newest_evidence_is_given(store):
+    ids = [await state(store, "Ada", "knows", "Grace") for _ in range(12)]
+    await store.delete(WORKSPACE, ids[-1])
+    ((_, known),) = await relations_of(store, "Ada")
+    assert [piece.memory_id for piece in known.evidence] == ids[-2:0:-1]
+
+
+async def test_common_words_do_not_keep_a_name_from_being_found(store):
+    names = [f"Team {number}" for number in range(1200)]
+    entities = tuple(NewEntity(name=name, type="team", spans=()) for name in names)
+    extraction = Extraction(extractor="x", entities=entities)
+    await store.add(WORKSPACE, sample_memory("teams", extraction=extraction), EMBEDDER)
+    found = await store.graph.find(WORKSPACE, "team 1199", None, None, 3)
+    assert found[0][0].name == "Team 1199"
+
+
+async def test_reading_a_memory_leaves_the_views_of_searches_alone(store):
+    memory_id = await add(store, "Ada knows Grace")
+    before = await store.read(WORKSPACE, lambda snapshot: snapshot.version)
+    await store.graph.record(WORKSPACE, memory_id, said("Ada knows Grace", "Ada", "knows", "Grace"))
+    assert await store.read(WORKSPACE, lambda snapshot: snapshot.version) == before
+
+
+async def test_the_vectors_of_entities_go_with_their_embedder(store, path):
+    await mention(store, "cat", "cat")
+    await store.graph.fill(EMBEDDER, [((await the(store, "cat")).id, sample_vector("cat"))])
+    another = type(EMBEDDER)("another", "words", 40)
+    (chunk,), _ = await store.pending(another, 9)
+    await store.fill(another, [(chunk[0], b"digest", sample_vector("cat", 40))])
+    await store.graph.fill(another, [((await the(store, "cat")).id, sample_vector("cat", 40))])
+    await store.switch(another)
+    assert len(await store.graph.without_vector(EMBEDDER, 9)) == 1
+    assert await store.graph.without_vector(another, 9) == []
+    assert await store.check() == []
+
+
+async def test_concurrent_records_of_one_memory_are_each_whole(store):
+    text = "Ada knows Grace and Alan"
+    memory_id = await add(store, text)
+    readings = [said(text, "Ada", "knows", name) for name in ("Grace", "Alan")] * 6
+    await asyncio.gather(*(store.graph.record(WORKSPACE, memory_id, one) for one in readings))
+    assert len(await triples(store, "Ada")) == 1
+    assert await store.check() == []
+
+
+DAMAGE = {
+    "DELETE FROM reading": "mentions belong to no reading",
+    "INSERT INTO reading VALUES(99, 'x')": "1 readings belong to no memory",
+    "DELETE FROM spelling": "mentions name no entity",
+    "DELETE FROM entity": "spellings belong to no entity",
+    "DELETE FROM mention": "spellings are not counted rightly",
+    "UPDATE spelling SET live = 7 WHERE id = 1": "1 spellings are not counted rightly",
+    "UPDATE entity SET memories = 7 WHERE id = 1": "1 entities are not counted rightly",
+    "UPDATE entity SET mentions = 7 WHERE id = 1": "1 entities are not counted rightly",
+    "DELETE FROM entity_word": "entities cannot be found by words",
+    "INSERT INTO entity_word VALUES('default', 'x', 99)": "1 names belong to no entity",
+    "DELETE FROM relation": "pieces of evidence speak of no relation",
+    "DELETE FROM evidence": "relations have no evidence",
+    "UPDATE relation SET evidence = 7": "relations are not counted rightly",
+    "UPDATE relation SET object = 99": "relations lack one of their entities",
+    "UPDATE relation SET superseded_by = 99": "relations are superseded by one that is not there",
+    "INSERT INTO period VALUES(99, 0, 0, 0, 0, 0, 0)": "1 periods belong to no relation",
+    "INSERT INTO entity_vector VALUES(99, x'00', 0)": "1 vectors of entities belong to no entity",
+    "DELETE FROM entity_code": "1 vectors of entities have no code",
+    "DELETE FROM entity_vector": "1 codes of entities have no vector",
+    "UPDATE entity_vector SET crc = crc + 1": "1 vectors of entities are not what was stored",
+    "UPDATE entity SET key = 'other' WHERE id = 1": "1 entities are not what was stored",
+    "UPDATE spelling SET name = 'other' WHERE id = 1": "1 spellings are not what was stored",
+    "UPDATE relation SET type = 'other'": "1 relations are not what was stored",
+}
+
+
+@pytest.mark.parametrize("statement", DAMAGE, ids=range(len(DAMAGE)))
+async def test_damage_to_the_graph_is_noticed(store, path, statement):
+    await state(store, "Ada", "knows", "Grace")
+    await store.graph.fill(EMBEDDER, [((await the(store, "Ada")).id, sample_vector("Ada"))])
+    assert await store.check() == []
+    await store.close()
+    change(path, statement)
+    damaged = SQLiteStore(path)
+    try:
+        assert DAMAGE[statement] in " ".join(await damaged.check())
+    finally:
+        await damaged.close()
+
+
+async def test_an_entity_without_places_is_counted_by_memories(store):
+    extraction = Extraction(extractor="x", entities=(NewEntity(name="Ada", type="person", spans=()),))
+    await store.add(WORKSPACE, sample_memory("she", extraction=extraction), EMBEDDER)
+    ada = await the(store, "Ada")
+    assert (ada.mentions, ada.memories) == (0, 1)
+    assert await store.check() == []
+
+
+async def test_two_extractors_that_name_a_place_name_one_place(store):
+    memory_id = await mention(store, "Ada", "Ada")
+    await store.graph.record(WORKSPACE, memory_id, named("Ada", "Ada", extractor="other"))
+    ada = await the(store, "Ada")
+    assert (ada.mentions, ada.memories) == (1, 1)
+    assert await store.check() == []
+
+
+async def test_names_and_workspaces_that_nobody_can_have_have_no_entities(store):
+    await mention(store, "Ada", "Ada")
+    for workspace, name in ((WORKSPACE, "\ud800"), ("\ud800", "Ada"), (WORKSPACE, "0" * 32), (WORKSPACE, "zz")):
+        assert await store.graph.entities(workspace, [name]) == []
+        assert await store.graph.entities_of(workspace, name) == []
+
+
+async def test_purging_a_memory_that_nobody_read_leaves_the_graph_alone(store):
+    await mention(store, "Ada", "Ada")
+    gone = await add(store, "never read")
+    await store.delete(WORKSPACE, gone)
+    await store.purge(WORKSPACE, deleted_before=time.time() + 60)
+    assert (await the(store, "Ada")).memories == 1
+    assert await store.check() == []
+
+
+async def test_a_vector_finds_nothing_where_no_entity_has_one(store):
+    await mention(store, "Ada", "Ada")
+    assert await store.graph.find(WORKSPACE, "?", sample_vector("Ada"), EMBEDDER, 3) == []
+    found = await store.graph.find(WORKSPACE, "Ada", sample_vector("Ada"), EMBEDDER, 3)
+    assert [one.name for one, _ in found] == ["Ada"]

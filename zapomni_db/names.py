@@ -1,0 +1,37 @@
+"""How names of entities are compared and found: by one key for all spellings, and by the words of that key."""
+
+import re
+import unicodedata
+
+_RUN = re.compile(r"\w+")
+# Scripts that put no spaces between words, and Hangul, which hangs particles onto names.
+_UNSPACED = re.compile(
+    r"([\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+)"
+)
+_LONGEST_WORD = 64
+
+
+def shown(name: str) -> str:
+    """A name as it is shown: as it was spelled, on one line."""
+    return " ".join(name.split())
+
+
+def key_of(name: str) -> str:
+    """The same text for all spellings of a name: NFKC, case and white space do not count."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join(folded.split())
+
+
+def words_of(key: str) -> list[str]:
+    """The distinct words of a key; where a script has no spaces, every two neighbouring characters are one.
+
+    A key of nothing but signs, such as an emoji, is a word itself.
+    """
+    found = [word for run in _RUN.findall(key) for part in _UNSPACED.split(run) for word in _parts(part)]
+    return list(dict.fromkeys(word[:_LONGEST_WORD] for word in found or ([key] if key else [])))
+
+
+def _parts(part: str) -> list[str]:
+    if len(part) > 1 and _UNSPACED.fullmatch(part):
+        return [part[place : place + 2] for place in range(len(part) - 1)]
+    return [part] if part else []

@@ -1,0 +1,77 @@
+"""Documents: memories that may have a vector of the caller's own."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import apsw
+
+from zapomni_db.arrays import Rows, Vector
+from zapomni_db.filters import Filter
+from zapomni_db.records import Added, DocumentRecord, EmbedderIdentity, NewMemory
+from zapomni_db.sqlite import adding, facets, memories, values
+from zapomni_db.sqlite.connections import rows
+from zapomni_db.sqlite.conversations import vectors
+from zapomni_db.sqlite.conversations.texts import COLUMNS
+
+KIND = "document"
+
+_SELECT = f"SELECT v.value, {COLUMNS} FROM "  # noqa: S608 - columns of ours
+_THESE = "carray(?) wanted CROSS JOIN memory m ON m.id = wanted.value LEFT JOIN document_vector v ON v.memory = m.id"
+_BETWEEN = """
+memory m INDEXED BY memory_documents LEFT JOIN document_vector v ON v.memory = m.id
+WHERE m.kind = 'document' AND m.deleted_at IS NULL AND m.replaced_by IS NULL
+    AND m.workspace = ? AND m.created_at BETWEEN ? AND ?
+"""
+_FROM, _TO = " AND m.moment >= ?", " AND m.moment <= ?"
+_HOLDING = (
+    " AND EXISTS (SELECT 1 FROM carray(?) asked CROSS JOIN facet ON digest = asked.value AND facet.memory = m.id)"
+)
+_NEWEST_FIRST = " ORDER BY m.created_at DESC, m.id DESC LIMIT ?"
+
+
+def add(
+    connection: apsw.Connection,
+    workspace: str,
+    memory: NewMemory,
+    embedder: EmbedderIdentity,
+    vector: Vector | None,
+) -> Added:
+    """Keep a document; inside a transaction."""
+    number = memories.next_number(connection, "memory")
+    added = adding.add(connection, workspace, replace(memory, kind=KIND, merge=False), embedder)
+    if vector is not None:
+        vectors.keep(connection, number, vector)
+    return added
+
+
+def read(connection: apsw.Connection, numbers: Rows) -> list[DocumentRecord]:
+    """Documents by their numbers, in this order."""
+    return _records(rows(connection, _SELECT + _THESE, apsw.carray(numbers))) if len(numbers) else []
+
+
+def between(
+    connection: apsw.Connection, workspace: str, start: int, end: int, wanted: Filter, *, limit: int | None = None
+) -> list[DocumentRecord]:
+    """Live documents that were created within these moments, newest first."""
+    statement, bound = _SELECT + _BETWEEN, [workspace, start, end]
+    for moment, condition in ((wanted.date_from, _FROM), (wanted.date_to, _TO)):
+        if moment:
+            statement, bound = statement + condition, [*bound, values.to_micros(moment)]
+    for group in facets.asked(workspace, wanted):
+        statement, bound = statement + _HOLDING, [*bound, apsw.carray(group)]
+    most = -1 if limit is None else limit  # which SQLite takes for all
+    return _records(rows(connection, statement + _NEWEST_FIRST, *bound, most))
+
+
+def _records(found: Iterable[Any]) -> list[DocumentRecord]:
+    return [
+        DocumentRecord(
+            id=uid,
+            text=text.decode(),
+            metadata=values.from_json(metadata),
+            vector=None if value is None else vectors.read(value),
+            created_at=values.from_micros(created_at),
+        )
+        for value, uid, metadata, created_at, text in found
+    ]

@@ -1,0 +1,90 @@
+"""Sessions as rows of the file."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import apsw
+
+from zapomni_db.records import SessionRecord
+from zapomni_db.sqlite import values
+from zapomni_db.sqlite.connections import one, rows
+
+_FIELDS = "uid, user_id, metadata, created_at, updated_at"
+
+
+class Row(NamedTuple):
+    """A session as it stands in the file."""
+
+    uid: str
+    user_id: str
+    metadata: str
+    created_at: int
+    updated_at: int
+
+    def record(self) -> SessionRecord:
+        """What the store gives back."""
+        return SessionRecord(
+            id=self.uid,
+            user_id=self.user_id,
+            metadata=values.from_json(self.metadata),
+            created_at=values.from_micros(self.created_at),
+            updated_at=values.from_micros(self.updated_at),
+        )
+
+
+def create(connection: apsw.Connection, workspace: str, user_id: str, metadata: Mapping[str, Any]) -> SessionRecord:
+    """Keep a new session; inside a transaction."""
+    now = time.time_ns() // 1000
+    row = Row(
+        str(uuid4()),
+        values.check_text("user_id", user_id),
+        values.to_json("metadata", dict(metadata)),
+        now,
+        now,
+    )
+    _insert(connection, workspace, row)
+    return row.record()
+
+
+def find(connection: apsw.Connection, workspace: str, uid: str) -> SessionRecord | None:
+    """A session by its id."""
+    if not (values.is_text(workspace) and values.is_text(uid)):
+        return None
+    row = one(connection, f"SELECT {_FIELDS} FROM session WHERE workspace = ? AND uid = ?", workspace, uid)  # noqa: S608 - ours
+    return Row(*row).record() if row else None
+
+
+def latest(connection: apsw.Connection, workspace: str, user_id: str | None, limit: int) -> list[SessionRecord]:
+    """The sessions with the latest messages."""
+    whose, bound = ("", ()) if user_id is None else (" AND user_id = ?", (user_id,))
+    found = rows(
+        connection,
+        f"SELECT {_FIELDS} FROM session WHERE workspace = ?{whose} ORDER BY updated_at DESC, id DESC LIMIT ?",  # noqa: S608 - ours
+        workspace,
+        *bound,
+        limit,
+    )
+    return [Row(*row).record() for row in found]
+
+
+def take_turn(connection: apsw.Connection, workspace: str, uid: str) -> tuple[int, int]:
+    """The number of a session, a new one if need be, and the moment of its next message; inside a transaction."""
+    now = time.time_ns() // 1000
+    turn: tuple[int, int] | None = one(
+        connection,
+        "UPDATE session SET updated_at = max(updated_at, ?) WHERE workspace = ? AND uid = ? RETURNING id, updated_at",
+        now,
+        workspace,
+        uid,
+    )
+    if turn is None:
+        turn = _insert(connection, workspace, Row(uid, "", "{}", now, now)), now
+    return turn
+
+
+def _insert(connection: apsw.Connection, workspace: str, row: Row) -> int:
+    statement = f"INSERT INTO session(workspace, {_FIELDS}) VALUES(?, ?, ?, ?, ?, ?) RETURNING id"
+    number: int = one(connection, statement, workspace, *row)
+    return number

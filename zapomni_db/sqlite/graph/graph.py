@@ -1,0 +1,66 @@
+"""The graph of a SQLite store."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from zapomni_db.arrays import Vector
+from zapomni_db.records import Direction, EmbedderIdentity, Entity, Extraction, GraphCounts, Relation
+from zapomni_db.sqlite.access import Access
+from zapomni_db.sqlite.graph import counting, entities, finding, recording, relating
+from zapomni_db.sqlite.graph import vectors as entity_vectors
+from zapomni_db.sqlite.graph.relating import Wanted
+
+
+class SQLiteGraph:
+    """A GraphStore in the same file as the memories."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def record(self, workspace: str, memory_id: str, extraction: Extraction) -> bool:
+        return await self._access.write(
+            lambda connection: recording.record(connection, workspace, memory_id, extraction)
+        )
+
+    async def unread(
+        self, workspace: str, extractor: str, limit: int, after: str | None = None
+    ) -> tuple[list[str], int]:
+        return await self._access.query(
+            lambda connection: counting.unread(connection, workspace, extractor, limit, after)
+        )
+
+    async def entities(self, workspace: str, names: Sequence[str]) -> list[Entity]:
+        return await self._access.query(lambda connection: entities.by_name(connection, workspace, names))
+
+    async def entities_of(self, workspace: str, memory_id: str) -> list[Entity]:
+        return await self._access.query(lambda connection: entities.mentioned(connection, workspace, memory_id))
+
+    async def find(
+        self, workspace: str, text: str, vector: Vector | None, embedder: EmbedderIdentity | None, limit: int
+    ) -> list[tuple[Entity, float]]:
+        meaning = None if vector is None or embedder is None else (embedder, vector)
+        return await self._access.query(lambda connection: finding.find(connection, workspace, text, meaning, limit))
+
+    async def related(
+        self,
+        workspace: str,
+        entity_ids: Sequence[str],
+        *,
+        depth: int = 1,
+        direction: Direction = "both",
+        types: Sequence[str] = (),
+        at: datetime | None = None,
+        superseded: bool = False,
+        limit: int = 50,
+    ) -> list[tuple[int, Relation]]:
+        wanted = Wanted(depth=depth, direction=direction, types=types, at=at, superseded=superseded, limit=limit)
+        return await self._access.query(lambda connection: relating.related(connection, workspace, entity_ids, wanted))
+
+    async def without_vector(self, embedder: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
+        return await self._access.query(lambda connection: entity_vectors.without(connection, embedder, limit))
+
+    async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:
+        await self._access.write(lambda connection: entity_vectors.fill(connection, embedder, vectors))
+
+    async def counts(self, workspace: str) -> GraphCounts:
+        return await self._access.query(lambda connection: counting.counts(connection, workspace))

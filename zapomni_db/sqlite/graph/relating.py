@@ -1,0 +1,108 @@
+"""Walks along relations from entities outwards, breadth first."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+from typing import Any
+
+import apsw
+
+from zapomni_db.records import Direction, Relation
+from zapomni_db.sqlite.connections import rows
+from zapomni_db.sqlite.graph.identifiers import uid_of
+from zapomni_db.sqlite.graph.numbers import bound
+from zapomni_db.sqlite.graph.relations import read
+from zapomni_db.sqlite.values import check_text, checked_micros
+
+_START = "SELECT id FROM entity WHERE uid = ? AND workspace = ?"
+
+_NEXT = """
+SELECT x.id, x.subject, x.object, x.evidence, x.latest
+FROM carray(:{end}s) w CROSS JOIN relation x ON x.{end} = w.value AND x.evidence > 0 {which}
+"""
+# Of each entity only so many relations are looked at as can be given back: slower, but a hub costs no more than others.
+_BEST_NEXT = """
+SELECT r.id, r.subject, r.object, r.evidence, r.latest
+FROM carray(:{end}s) w CROSS JOIN relation r ON r.id IN (
+    SELECT x.id FROM relation x WHERE x.{end} = w.value AND x.evidence > 0 {which}
+    ORDER BY x.evidence DESC, x.latest DESC LIMIT :limit
+)
+"""
+_STRENGTH = itemgetter(3, 4, 0)  # of a row: evidence, then the newest, then the one that was met last
+_MANY = 1000  # relations on one level from which on there may be a hub among the entities
+_TRUE_THEN = """
+AND (x.begin <= :at AND (x.valid_until IS NULL OR x.valid_until > :at)
+    OR EXISTS (SELECT 1 FROM period p WHERE p.relation = x.id AND p.begin <= :at AND p.valid_until > :at))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which relations are walked along and given back."""
+
+    depth: int = 1
+    direction: Direction = "both"
+    types: Sequence[str] = ()
+    at: datetime | None = None
+    superseded: bool = False
+    limit: int = 50
+
+
+def related(
+    connection: apsw.Connection, workspace: str, entity_ids: Iterable[str], wanted: Wanted
+) -> list[tuple[int, Relation]]:
+    """Relations with their distance: the nearest first, then those with most evidence, then the newest."""
+    check_text("workspace", workspace)
+    start = [
+        number
+        for uid in filter(None, map(uid_of, entity_ids))
+        for (number,) in rows(connection, _START, uid, workspace)
+    ]
+    distances = _walk(connection, start, wanted)
+    found = read(connection, list(distances), None if wanted.at is None else checked_micros("at", wanted.at))
+    return [(distance, found[number]) for number, distance in distances.items()]
+
+
+def _walk(connection: apsw.Connection, start: Iterable[int], wanted: Wanted) -> dict[int, int]:
+    """The numbers of relations with their distance, in order. A level is left only when all of it was taken."""
+    which, values = _conditions(wanted)
+    taken: dict[int, int] = {}
+    seen = frontier = set(start)
+    for distance in range(1, wanted.depth + 1):
+        if not frontier or len(taken) >= wanted.limit:
+            break
+        values |= {end: bound(sorted(frontier)) for end in ("subjects", "objects")}
+        reached = {row[0]: row for row in _level(connection, wanted.direction, which, values) if row[0] not in taken}
+        level = sorted(reached.values(), key=_STRENGTH, reverse=True)[: wanted.limit - len(taken)]
+        taken.update((row[0], distance) for row in level)
+        frontier = {end for row in level for end in row[1:3]} - seen
+        seen = seen | frontier
+    return taken
+
+
+def _level(
+    connection: apsw.Connection, direction: Direction, which: str, values: Mapping[str, Any]
+) -> Iterable[Sequence[int]]:
+    """Relations of the entities of one level, some of them twice."""
+    ends = {"out": ["subject"], "in": ["object"], "both": ["subject", "object"]}[direction]
+    every = " UNION ALL ".join(_NEXT.format(end=end, which=which) for end in ends) + " LIMIT :many"
+    found: list[Any] = connection.execute(every, values).fetchall()
+    if len(found) < values["many"]:
+        return found
+    return connection.execute(" UNION ALL ".join(_BEST_NEXT.format(end=end, which=which) for end in ends), values)
+
+
+def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
+    """Which relations are walked along, and the values of the statement."""
+    values: dict[str, Any] = {"limit": max(0, wanted.limit), "many": max(_MANY, 4 * wanted.limit)}
+    which = ""
+    if wanted.at is not None:
+        which += _TRUE_THEN
+        values["at"] = checked_micros("at", wanted.at)
+    elif not wanted.superseded:
+        which += "AND x.superseded_by IS NULL "
+    if wanted.types:
+        which += "AND x.type IN (SELECT value FROM carray(:types))"
+        values["types"] = apsw.carray(tuple(check_text("types", one) for one in wanted.types))
+    return which, values

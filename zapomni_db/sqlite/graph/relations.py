@@ -1,0 +1,117 @@
+"""Relations as they are given back: with their entities, the time in which they were true, and quotes that say it."""
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import apsw
+
+from zapomni_db.records import Entity, Evidence, Relation
+from zapomni_db.sqlite.bodies import CUT, FIRST_PART, cut_body
+from zapomni_db.sqlite.connections import rows
+from zapomni_db.sqlite.graph.entities import COLUMNS
+from zapomni_db.sqlite.graph.numbers import bound
+from zapomni_db.sqlite.values import from_micros
+
+MOST_EVIDENCE = 10
+"""Pieces of evidence that are given with a relation: those of the newest memories."""
+
+_RELATIONS = """
+SELECT r.id, r.evidence, r.subject, r.object, r.uid, r.type,
+    r.valid_from, r.valid_until, r.learned_at, r.superseded_by, r.superseded_at
+FROM carray(?) w CROSS JOIN relation r ON r.id = w.value
+"""
+_ENTITIES = f"""
+SELECT entity.id, {COLUMNS.format("entity")} FROM carray(?) w CROSS JOIN entity ON entity.id = w.value
+"""  # noqa: S608 - ours
+_PERIODS = """
+SELECT p.relation, p.valid_from, p.valid_until, p.learned_at, p.superseded_by, p.superseded_at
+FROM carray(:relations) w CROSS JOIN period p ON p.relation = w.value
+WHERE p.begin <= :at AND p.valid_until > :at
+"""
+_EVIDENCE = """
+SELECT c.relation, c.memory, c.first_byte, c.last_byte, {cut}, m.uid, c.start, c.end, c.extractor, c.basis
+FROM carray(?) w CROSS JOIN evidence c ON {which} CROSS JOIN memory m ON m.id = c.memory
+    LEFT JOIN body ON body.id = {first_part}
+WHERE m.deleted_at IS NULL AND m.replaced_by IS NULL
+"""
+_MEMORY = itemgetter(1)  # of a row
+_NEWEST = """
+c.id IN (
+    SELECT x.id FROM evidence x CROSS JOIN memory y ON y.id = x.memory
+    WHERE x.relation = w.value AND y.deleted_at IS NULL AND y.replaced_by IS NULL
+    ORDER BY x.memory DESC, x.id LIMIT {most}
+)
+"""
+_ALL_EVIDENCE = _EVIDENCE.format(cut=CUT, first_part=FIRST_PART, which="c.relation = w.value")
+_NEWEST_EVIDENCE = _EVIDENCE.format(cut=CUT, first_part=FIRST_PART, which=_NEWEST.format(most=MOST_EVIDENCE))
+
+
+def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) -> dict[int, Relation]:
+    """Relations by number, each with its last period, or the one that holds a moment."""
+    if not numbers:
+        return {}
+    found = list(rows(connection, _RELATIONS, bound(numbers)))
+    entities = _entities(connection, {end for row in found for end in row[2:4]})
+    evidence = _evidence(connection, {row[0]: row[1] for row in found})
+    if at is not None:
+        then = _periods(connection, numbers, at)
+        found = [row[:6] + then.get(row[0], row[6:]) for row in found]
+    later = _uids(connection, {row[9] for row in found} - {None})
+    return {
+        number: Relation(
+            id=uid.hex(),
+            subject=entities[subject],
+            type=kind,
+            object=entities[target],
+            valid_from=None if valid_from is None else from_micros(valid_from),
+            valid_until=None if valid_until is None else from_micros(valid_until),
+            learned_at=from_micros(learned_at),
+            superseded_by=None if rival is None else later[rival],
+            superseded_at=None if superseded_at is None else from_micros(superseded_at),
+            evidence=tuple(evidence[number][:MOST_EVIDENCE]),
+        )
+        for number, _, subject, target, uid, kind, valid_from, valid_until, learned_at, rival, superseded_at in found
+    }
+
+
+def _entities(connection: apsw.Connection, numbers: set[int]) -> dict[int, Entity]:
+    found = rows(connection, _ENTITIES, bound(numbers))
+    return {
+        number: Entity(id=uid.hex(), name=name, type=kind, mentions=mentions, memories=memories)
+        for number, uid, name, kind, mentions, memories in found
+    }
+
+
+def _uids(connection: apsw.Connection, numbers: set[int]) -> dict[int, str]:
+    """The ids of relations."""
+    statement = "SELECT r.id, r.uid FROM carray(?) w CROSS JOIN relation r ON r.id = w.value"
+    return {number: uid.hex() for number, uid in rows(connection, statement, bound(numbers))} if numbers else {}
+
+
+def _periods(connection: apsw.Connection, numbers: Sequence[int], at: int) -> Mapping[int, tuple[Any, ...]]:
+    """The times of relations in an earlier period that holds a moment."""
+    found = connection.execute(_PERIODS, {"relations": bound(numbers), "at": at})
+    return {row[0]: row[1:] for row in found}
+
+
+def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> dict[int, list[Evidence]]:
+    """The newest evidence of each relation, of which it is known how many memories say it.
+
+    That of the newest memory comes first, in the order of its text.
+    """
+    few = [number for number, count in memories.items() if count <= MOST_EVIDENCE]
+    many = [number for number, count in memories.items() if count > MOST_EVIDENCE]
+    evidence: dict[int, list[Evidence]] = {number: [] for number in memories}
+    for statement, numbers in ((_ALL_EVIDENCE, few), (_NEWEST_EVIDENCE, many)):
+        found = list(rows(connection, statement, bound(numbers))) if numbers else []
+        found.sort(key=_MEMORY, reverse=True)  # those of one memory stay as they are: in the order of its text
+        for row in found:
+            relation, memory, first, last, cut, memory_id, start, end, extractor, basis = row
+            if cut is None or len(cut) < last - first:  # it is in two parts of a long text
+                cut = cut_body(connection, memory, first, last)
+            piece = Evidence(
+                memory_id=memory_id, quote=cut.decode(), start=start, end=end, extractor=extractor, basis=basis
+            )
+            evidence[relation].append(piece)
+    return evidence

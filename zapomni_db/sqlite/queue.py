@@ -1,0 +1,249 @@
+"""Jobs as rows of the file. All of this runs inside a transaction; moments are microseconds since 1970."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import apsw
+
+from zapomni_db.records import Job, JobCounts, JobState, NewJob
+from zapomni_db.sqlite import values
+from zapomni_db.sqlite.connections import one, rows
+
+KEPT_MICROSECONDS = 7 * 24 * 60 * 60 * 1_000_000
+_MOST_PRUNED = 100  # at a time: others wait for it
+
+
+class Row(NamedTuple):
+    """A job as it stands in the file. `due_at` is when it may begin or, while it runs, when its lease ends."""
+
+    uid: str
+    workspace: str
+    kind: str
+    key: str
+    payload: str
+    state: JobState
+    attempts: int
+    progress: float | None
+    message: str
+    error: str
+    result: str | None
+    created_at: int
+    updated_at: int
+    not_before: int
+    postponed_since: int | None
+    due_at: int | None
+    worker: str
+
+    @property
+    def job(self) -> Job:
+        """The job as the store gives it out."""
+        return Job(
+            id=self.uid,
+            workspace=self.workspace,
+            kind=self.kind,
+            key=self.key,
+            payload=values.from_json(self.payload),
+            state=self.state,
+            attempts=self.attempts,
+            progress=self.progress,
+            message=self.message,
+            error=self.error,
+            result=None if self.result is None else values.from_json(self.result),
+            created_at=values.from_micros(self.created_at),
+            updated_at=values.from_micros(self.updated_at),
+            not_before=values.from_micros(self.not_before),
+            postponed_since=values.from_micros_or_none(self.postponed_since),
+        )
+
+
+_COLUMNS = ", ".join(Row._fields)
+_SELECT = f"SELECT {_COLUMNS} FROM job "  # noqa: S608 - columns of ours
+_INSERT = f"INSERT INTO job({_COLUMNS}) VALUES({', '.join('?' * len(Row._fields))})"
+
+
+def now() -> int:
+    """The moment, by the clock that the processes of a machine share."""
+    return time.time_ns() // 1000
+
+
+def enqueue(connection: apsw.Connection, workspace: str, jobs: Sequence[NewJob]) -> list[Job]:
+    """Keep jobs, or find those of the same key that wait or run."""
+    values.check_text("workspace", workspace)
+    return [_enqueue(connection, workspace, job).job for job in jobs]
+
+
+def enqueue_for(connection: apsw.Connection, workspace: str, memory_id: str, jobs: Sequence[NewJob]) -> tuple[str, ...]:
+    """Keep jobs for a memory, which they name; their ids. One without a key has the memory's id for one."""
+    payloads = ({**job.payload, "memory_id": memory_id} for job in jobs)
+    named = [replace(job, payload=one, key=job.key or memory_id) for job, one in zip(jobs, payloads, strict=True)]
+    return tuple(job.id for job in enqueue(connection, workspace, named))
+
+
+def _enqueue(connection: apsw.Connection, workspace: str, new: NewJob) -> Row:
+    row = _row(workspace, new)
+    same = "WHERE workspace = ? AND kind = ? AND key = ? AND key != '' AND due_at IS NOT NULL"
+    found = one(connection, _SELECT + same, workspace, row.kind, row.key)
+    if found:
+        return Row(*found)
+    connection.execute(_INSERT, row)
+    return row
+
+
+def _row(workspace: str, new: NewJob) -> Row:
+    created = now()
+    due = created if new.not_before is None else values.checked_micros("not_before", new.not_before)
+    return Row(
+        uid=str(uuid4()),
+        workspace=workspace,
+        kind=values.check_text("kind", new.kind),
+        key=values.check_text("key", new.key),
+        payload=values.to_json("payload", dict(new.payload)),
+        state="queued",
+        attempts=0,
+        progress=None,
+        message="",
+        error="",
+        result=None,
+        created_at=created,
+        updated_at=created,
+        not_before=due,
+        postponed_since=None,
+        due_at=due,
+        worker="",
+    )
+
+
+def next_due(connection: apsw.Connection, kinds: Sequence[str]) -> int | None:
+    """When the next job of one of these kinds may begin, or a lease ends."""
+    earliest = "SELECT min(due_at) FROM job WHERE kind = ? AND due_at IS NOT NULL"
+    moments = (one(connection, earliest, kind) for kind in kinds)
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def claim(connection: apsw.Connection, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
+    """The job that has waited longest, now this worker's; None where none is due."""
+    moment = now()
+    _prune(connection, moment - KEPT_MICROSECONDS)
+    # One kind after the other: asked for together, all that are due would be sorted for the sake of one.
+    waited = "SELECT due_at, id FROM job WHERE kind = ? AND due_at <= ? ORDER BY due_at, id LIMIT 1"
+    found = [first for kind in kinds if (first := one(connection, waited, kind, moment))]
+    if not found:
+        return None
+    (_, number) = min(found)
+    connection.execute(
+        "UPDATE job SET state = 'running', worker = ?, due_at = ?, attempts = attempts + 1, progress = NULL,"
+        " message = '', updated_at = ? WHERE id = ?",
+        (worker, moment + _micros(lease_seconds), moment, number),
+    )
+    return Row(*one(connection, _SELECT + "WHERE id = ?", number)).job
+
+
+def _prune(connection: apsw.Connection, before: int) -> None:
+    """Forget some jobs that were done before a moment."""
+    connection.execute(
+        "DELETE FROM job WHERE id IN (SELECT id FROM job WHERE state = 'done' AND updated_at < ? LIMIT ?)",
+        (before, _MOST_PRUNED),
+    )
+
+
+def change(connection: apsw.Connection, uid: str, worker: str, /, **changes: Any) -> bool:
+    """Change a job that this worker runs; False where it does not."""
+    changes["updated_at"] = now()
+    assigned = ", ".join(f"{column} = :{column}" for column in changes)
+    held = {"held_uid": uid, "held_worker": worker}
+    connection.execute(
+        f"UPDATE job SET {assigned} WHERE uid = :held_uid AND worker = :held_worker AND state = 'running'",  # noqa: S608 - columns of ours
+        changes | held,
+    )
+    return connection.changes() > 0
+
+
+def renew(
+    connection: apsw.Connection, uid: str, worker: str, lease_seconds: float, progress: Mapping[str, Any]
+) -> bool:
+    """Hold a job for longer, and keep what was told of its progress."""
+    return change(connection, uid, worker, due_at=now() + _micros(lease_seconds), **progress)
+
+
+def requeue(connection: apsw.Connection, uid: str, worker: str, due_at: int, /, **changes: Any) -> bool:
+    """Let a job that this worker runs wait until a moment."""
+    return change(connection, uid, worker, state="queued", worker="", due_at=due_at, not_before=due_at, **changes)
+
+
+def release(connection: apsw.Connection, uid: str, worker: str, not_before: int | None, error: str) -> bool:
+    """Give back a job as if it had not been begun."""
+    row = one(connection, _SELECT + "WHERE uid = ? AND worker = ? AND state = 'running'", uid, worker)
+    if not row:
+        return False
+    held = Row(*row)
+    since = held.postponed_since
+    if not_before is not None and since is None:
+        since = now()
+    return requeue(
+        connection,
+        uid,
+        worker,
+        now() if not_before is None else not_before,
+        attempts=held.attempts - 1,
+        error=error or held.error,
+        postponed_since=since,
+    )
+
+
+def find(connection: apsw.Connection, workspace: str, uid: str) -> Job | None:
+    """A job by its id."""
+    row = one(connection, _SELECT + "WHERE uid = ? AND workspace = ?", uid, workspace)
+    return Row(*row).job if row else None
+
+
+def newest(
+    connection: apsw.Connection, workspace: str, state: JobState | None, kind: str | None, limit: int
+) -> Iterator[Job]:
+    """Jobs, the newest first."""
+    wanted = "WHERE workspace = :workspace"
+    wanted += " AND state = :state" if state else ""
+    wanted += " AND kind = :kind" if kind is not None else ""
+    bound = {"workspace": workspace, "state": state, "kind": kind, "limit": limit}
+    for row in connection.execute(f"{_SELECT} {wanted} ORDER BY id DESC LIMIT :limit", bound):
+        yield Row(*row).job
+
+
+def retry(connection: apsw.Connection, workspace: str, uids: Sequence[str] | None) -> int:
+    """Queue failed jobs anew, and let those that wait be tried now; not one whose place another of the same key has taken."""
+    statement = (
+        "UPDATE OR IGNORE job SET state = 'queued', attempts = 0, postponed_since = NULL, not_before = :now, due_at = :now,"
+        " updated_at = :now WHERE workspace = :workspace"
+        " AND (state = 'failed' OR state = 'queued' AND due_at > :now)"
+    )
+    bound = {"now": now(), "workspace": workspace}
+    if uids is None:
+        connection.execute(statement, bound)
+        return int(connection.changes())
+    return _each(connection, statement + " AND uid = :uid", bound, uids)
+
+
+def drop(connection: apsw.Connection, workspace: str, uids: Sequence[str]) -> int:
+    """Forget jobs that nobody runs."""
+    statement = "DELETE FROM job WHERE workspace = :workspace AND uid = :uid AND (state != 'running' OR due_at <= :now)"
+    return _each(connection, statement, {"now": now(), "workspace": workspace}, uids)
+
+
+def _each(connection: apsw.Connection, statement: str, bound: dict[str, Any], uids: Sequence[str]) -> int:
+    changed = 0
+    for uid in filter(values.is_text, dict.fromkeys(uids)):
+        connection.execute(statement, bound | {"uid": uid})
+        changed += connection.changes()
+    return changed
+
+
+def counts(connection: apsw.Connection, workspace: str) -> JobCounts:
+    """How many jobs there are in each state."""
+    counted = rows(connection, "SELECT state, count(*) FROM job WHERE workspace = ? GROUP BY state", workspace)
+    return JobCounts(**dict(counted))
+
+
+def _micros(seconds: float) -> int:
+    return int(seconds * 1_000_000)
