@@ -1,0 +1,158 @@
+"""The language model as a whole: what it needs, what it shows, and how it ends."""
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tests.unit.core.llm.asking import GOOD, KEY, ask, client_of, eventually, failure_of, llm_of, settings_of
+from zapomni_core.errors import ConfigurationError, ProcessingError
+from zapomni_core.llm import LLM, Endpoint, Limits, LLMClient
+from zapomni_core.settings import LLMSettings
+from zapomni_core.testing.llm_server import stall
+
+KEY_MESSAGE = "LLM API key is invalid. Check your OPENAI_API_KEY."
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({}, ("llm.provider", "ZAPOMNI_LLM__PROVIDER")),
+        ({"provider": "ollama"}, ("llm.model", "ZAPOMNI_LLM__MODEL")),
+        ({"provider": "openai", "model": " "}, ("llm.model", "ZAPOMNI_LLM__MODEL")),
+    ],
+    ids=["nothing", "no model", "a blank model"],
+)
+def test_what_is_not_set_is_named(settings, named):
+    with pytest.raises(ConfigurationError) as caught:
+        LLM(LLMSettings(**settings))
+    assert all(name in str(caught.value) for name in named)
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:11434", "ftp://x", "http://", "http://x:99999", "http://[::1", "http://a\nb"]
+)
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(ConfigurationError, match="ZAPOMNI_LLM__BASE_URL"):
+        LLM(LLMSettings(provider="ollama", model="wise", base_url=url))
+
+
+async def test_openai_itself_is_not_called_without_a_key():
+    llm = LLM(LLMSettings(provider="openai", model="wise"))
+    failure = await failure_of(llm)
+    assert (failure.code, failure.message) == ("INVALID_API_KEY", KEY_MESSAGE)
+    assert (failure.recoverable, llm.available, llm.unavailable) == (False, False, failure)
+    assert "ZAPOMNI_LLM__API_KEY" in failure.suggestion
+    assert await failure_of(LLMClient(Endpoint.of(LLMSettings(provider="openai", model="wise")))) == failure
+    await llm.close()
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "two\nlines"])
+async def test_a_key_that_cannot_be_sent_is_invalid_and_not_sent(server, protocol, key):
+    llm = LLM(settings_of(server, protocol, api_key=key))
+    assert (await failure_of(llm)).message == KEY_MESSAGE
+    assert server.count == 0
+    await llm.close()
+
+
+async def test_a_server_that_speaks_openais_protocol_may_need_no_key(server, protocol):
+    llm = LLM(settings_of(server, protocol, api_key=" "))
+    assert await ask(llm) == GOOD
+    assert "authorization" not in server.requests[0].headers
+    await llm.close()
+
+
+async def test_a_slash_at_the_end_of_the_address_does_not_matter(server):
+    llm = LLM(settings_of(server, "ollama", base_url=f"{server.url}/"))
+    assert await ask(llm) == GOOD
+    await llm.close()
+
+
+def test_its_state_can_be_shown(server):
+    assert LLM(settings_of(server, "openai")).state == {
+        "provider": "openai",
+        "model": "wise",
+        "state": "closed",
+        "failures": 0,
+        "retry_after_seconds": None,
+    }
+
+
+def test_an_endpoint_does_not_show_the_key(server):
+    assert KEY not in repr(Endpoint.of(settings_of(server, "openai")))
+
+
+def test_every_event_loop_has_connections_of_its_own(server):
+    llm = LLM(settings_of(server, "ollama"))
+    with asyncio.Runner() as first, asyncio.Runner() as second:
+        assert [loop.run(ask(llm)) for loop in (first, second, first)] == [GOOD] * 3
+        assert server.connections == 2
+        first.run(llm.close())
+        second.run(llm.close())
+
+
+def test_a_loop_that_has_ended_is_no_hindrance_to_the_next(server):
+    client = client_of(server, "ollama")
+
+    async def ask_and_close():
+        assert await ask(client) == GOOD
+        await client.close()
+
+    server.down()
+    assert asyncio.run(failure_of(client)).code == "NETWORK"
+    server.up()
+    asyncio.run(ask_and_close())
+
+
+async def test_closing_leaves_nothing(server, protocol):
+    llm = LLM(settings_of(server, protocol))
+    before = asyncio.all_tasks()
+    await asyncio.gather(*(ask(llm) for _ in range(5)))
+    await llm.close()
+    assert asyncio.all_tasks() == before
+    await eventually(lambda: server.connections == 0)
+
+
+async def test_closing_ends_a_call_that_is_under_way(server, time):
+    llm = llm_of(server, time)
+    server.always(stall())
+    call = asyncio.create_task(ask(llm))
+    await asyncio.to_thread(server.wait_for, 1)
+    await llm.close()
+    with pytest.raises(ProcessingError, match="closed"):
+        await call
+    assert server.count == 1
+    await eventually(lambda: server.connections == 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue does not keep connections waiting")
+async def test_closing_ends_a_call_that_is_still_connecting(time):
+    with contextlib.ExitStack() as sockets:
+        listener = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):
+            waiting = sockets.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        patient = Limits(total_seconds=1000, connect_seconds=1000)
+        llm = LLM(LLMSettings(provider="ollama", model="wise", base_url=url), limits=patient, clock=time)
+        call = asyncio.create_task(ask(llm))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not call.done()
+        await llm.close()
+        with pytest.raises(ProcessingError, match="closed"):
+            await call
+
+
+def test_importing_and_building_it_load_no_http_library():
+    code = (
+        "import sys; from zapomni_core.llm import LLM; from zapomni_core.settings import LLMSettings;"
+        "LLM(LLMSettings(provider='ollama', model='wise'));"
+        "print(*({'httpx', 'httpcore', 'anyio', 'jsonschema'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == []

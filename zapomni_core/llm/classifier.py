@@ -1,0 +1,182 @@
+"""Sorts what went wrong with a call into the failures that users and programs can act on."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from zapomni_core.llm.answers import MalformedAnswerError
+from zapomni_core.llm.endpoint import Endpoint
+from zapomni_core.llm.failure import LLMFailure, rate_limit_message
+
+if TYPE_CHECKING:
+    import httpx
+
+_LONGEST_SECONDS = 86_400.0
+_SECONDS = re.compile(r"\s*\d{1,9}(\.\d{1,9})?\s*", re.ASCII)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class LLMErrorClassifier:
+    """Knows what the statuses and errors of one provider mean.
+
+    The body of a reply is looked at for the two codes that a status alone does not tell apart; no word of it is repeated.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._endpoint = endpoint
+        self._now = now
+
+    def classify(self, problem: "httpx.Response | Exception") -> LLMFailure:
+        """What a reply with an error status means, or an exception: httpx's, TimeoutError, or MalformedAnswerError."""
+        return self._of_error(problem) if isinstance(problem, Exception) else self._of_response(problem)
+
+    def missing_key(self) -> LLMFailure:
+        """The failure of a call that was not made, for want of a key that could be sent."""
+        return self._invalid_key("Set OPENAI_API_KEY or ZAPOMNI_LLM__API_KEY: there is no usable key yet.")
+
+    def _of_error(self, error: Exception) -> LLMFailure:
+        import httpx
+
+        if isinstance(error, MalformedAnswerError | httpx.DecodingError):
+            return self._malformed()
+        if isinstance(error, TimeoutError | httpx.ReadTimeout | httpx.WriteTimeout):
+            return self._timeout()
+        return self._network()
+
+    def _of_response(self, response: "httpx.Response") -> LLMFailure:
+        status = response.status_code
+        wait = self._wait_of(response)
+        body = _object_in(response.content)
+        match status, _code_in(body):
+            case _, "model_not_found":
+                return self._model_missing()
+            case (402, _) | (429, "insufficient_quota"):
+                return self._quota()
+            case 401 | 403, _:
+                return self._invalid_key(self._key_suggestion())
+            case 429, _:
+                return self._rate_limit(wait)
+            case 404, _ if "error" in body:
+                return self._model_missing()
+            case 408, _:
+                return self._timeout()
+        return self._server_error(status, wait) if status >= 500 else self._refused(status)  # noqa: PLR2004 (HTTP's own number)
+
+    def _wait_of(self, response: "httpx.Response") -> float | None:
+        """What Retry-After asks for, in seconds; None where it says nothing that can be understood."""
+        text = response.headers.get("retry-after", "")
+        if _SECONDS.fullmatch(text):
+            return min(float(text), _LONGEST_SECONDS)
+        try:
+            moment = parsedate_to_datetime(text)
+        except ValueError:
+            return None
+        seconds = (moment.replace(tzinfo=moment.tzinfo or UTC) - self._now()).total_seconds()
+        return min(max(seconds, 0.0), _LONGEST_SECONDS)
+
+    def _key_suggestion(self) -> str:
+        if self._endpoint.provider == "openai" and self._endpoint.is_usual:
+            return "Verify the key at https://platform.openai.com/api-keys."
+        return f"Set ZAPOMNI_LLM__API_KEY to a key that {self._endpoint.origin} accepts."
+
+    def _invalid_key(self, suggestion: str) -> LLMFailure:
+        message = "LLM API key is invalid. Check your OPENAI_API_KEY."
+        return LLMFailure("INVALID_API_KEY", message, recoverable=False, suggestion=suggestion)
+
+    def _rate_limit(self, wait: float | None) -> LLMFailure:
+        return LLMFailure(
+            "RATE_LIMIT",
+            rate_limit_message(wait),
+            recoverable=True,
+            suggestion="Wait and try again, or ask the provider for a higher limit.",
+            retry_after_seconds=wait,
+            transient=True,
+        )
+
+    def _quota(self) -> LLMFailure:
+        usual = self._endpoint.provider == "openai" and self._endpoint.is_usual
+        where = "https://platform.openai.com/account/billing" if usual else self._endpoint.origin
+        return LLMFailure(
+            "QUOTA_EXCEEDED",
+            f"LLM quota exceeded. Check billing at {where}.",
+            recoverable=False,
+            suggestion="Add credit or raise the limit of the account, then try again.",
+        )
+
+    def _network(self) -> LLMFailure:
+        return LLMFailure(
+            "NETWORK",
+            "Cannot reach LLM provider. Check network connection.",
+            recoverable=True,
+            suggestion=f"See that {self._endpoint.origin} is running and reachable; ZAPOMNI_LLM__BASE_URL names another.",
+            transient=True,
+        )
+
+    def _model_missing(self) -> LLMFailure:
+        model = self._endpoint.model
+        ollama = self._endpoint.provider == "ollama"
+        suggestion = f"Run `ollama pull {model}`, or name" if ollama else "Name"
+        return LLMFailure(
+            "MODEL_MISSING",
+            f"LLM provider has no model {model}. Check your ZAPOMNI_LLM__MODEL.",
+            recoverable=False,
+            suggestion=f"{suggestion} a model that the provider has.",
+        )
+
+    def _timeout(self) -> LLMFailure:
+        return LLMFailure(
+            "TIMEOUT",
+            "LLM did not answer in time. Try again later.",
+            recoverable=True,
+            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS.",
+            transient=True,
+        )
+
+    def _malformed(self) -> LLMFailure:
+        return LLMFailure(
+            "MALFORMED_ANSWER",
+            "LLM answer is not the JSON that was asked for. Try again, or use another model.",
+            recoverable=True,
+            suggestion="Use a model that supports structured output; see that ZAPOMNI_LLM__BASE_URL is the provider's.",
+            transient=True,
+        )
+
+    def _server_error(self, status: int, wait: float | None) -> LLMFailure:
+        return LLMFailure(
+            "SERVER_ERROR",
+            f"LLM provider failed (HTTP {status}). Try again later.",
+            recoverable=True,
+            suggestion="Wait and try again; the provider's own log or status page tells more.",
+            retry_after_seconds=wait,
+            transient=True,
+        )
+
+    def _refused(self, status: int) -> LLMFailure:
+        return LLMFailure(
+            "REQUEST_REFUSED",
+            f"LLM provider refused the request (HTTP {status}). Check your ZAPOMNI_LLM__BASE_URL and ZAPOMNI_LLM__MODEL.",
+            recoverable=False,
+            suggestion="Use a model that supports structured output and long enough texts.",
+        )
+
+
+def _object_in(body: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _code_in(body: dict[str, Any]) -> str | None:
+    """The provider's code, as OpenAI places it: `error.code`, or else `error.type`."""
+    match body.get("error"):
+        case {"code": str(code)} | {"type": str(code)}:
+            return code
+    return None

@@ -1,0 +1,114 @@
+"""The language model as the rest of Zapomni sees it: ask, or be told at once why not."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypedDict
+
+from zapomni_core.errors import LLMUnavailableError
+from zapomni_core.llm.breaker import BreakerState, CircuitBreaker
+from zapomni_core.llm.classifier import LLMErrorClassifier, utc_now
+from zapomni_core.llm.client import LLMClient
+from zapomni_core.llm.endpoint import Endpoint
+from zapomni_core.llm.failure import LLMFailure
+from zapomni_core.llm.limits import Limits
+from zapomni_core.settings import LLMSettings
+
+
+class LLMState(TypedDict):
+    """What `get_stats` and `zapomni doctor` show."""
+
+    provider: str
+    model: str
+    state: BreakerState
+    failures: int
+    retry_after_seconds: float | None
+
+
+class LLM:
+    """Asks the model that the settings name, with retries, within limits, and behind a circuit breaker.
+
+    Building it makes no connection. `clock` and `sleep` measure and pass the time between attempts, `now` reads dates.
+    """
+
+    def __init__(
+        self,
+        settings: LLMSettings,
+        *,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._endpoint = Endpoint.of(settings)
+        self._limits = limits or replace(Limits(), total_seconds=settings.timeout_seconds)
+        self._clock = clock
+        self._sleep = sleep
+        self._classifier = LLMErrorClassifier(self._endpoint, now=now)
+        self._client = LLMClient(self._endpoint, self._limits, classifier=self._classifier)
+        self._breaker = CircuitBreaker(self._limits, clock=clock)
+
+    @property
+    def unavailable(self) -> LLMFailure | None:
+        """Why no call is worth trying now; None where one is."""
+        return self._classifier.missing_key() if self._endpoint.lacks_key else self._breaker.refusal
+
+    @property
+    def available(self) -> bool:
+        """Whether a call is worth trying now."""
+        return self.unavailable is None
+
+    @property
+    def state(self) -> LLMState:
+        """Who is asked, and how that went of late."""
+        refusal = self._breaker.refusal
+        return {
+            "provider": self._endpoint.provider,
+            "model": self._endpoint.model,
+            "state": self._breaker.state,
+            "failures": self._breaker.failures,
+            "retry_after_seconds": refusal.retry_after_seconds if refusal else None,
+        }
+
+    async def ask(self, prompt: str, *, system: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """One JSON object that satisfies the schema; LLMUnavailableError says why there is none.
+
+        What may pass is tried again, as long as the limits and the provider's Retry-After leave time for it.
+        """
+        if self._endpoint.lacks_key:
+            raise LLMUnavailableError(self._classifier.missing_key())
+        deadline = self._clock() + self._limits.total_seconds
+        attempt = 0
+        while True:
+            try:
+                with self._breaker.attempt():
+                    left = deadline - self._clock()
+                    return await self._client.ask(prompt, system=system, schema=schema, limit_seconds=left)
+            except LLMUnavailableError as error:
+                wait = self._wait(attempt, error.failure)
+                if not self._tries_again(attempt, error.failure) or self._clock() + wait >= deadline:
+                    raise LLMUnavailableError(self._told(error.failure, wait)) from error.__cause__
+            await self._sleep(wait)
+            attempt += 1
+
+    async def close(self) -> None:
+        """Close the connections of the running loop; nothing can be asked any more."""
+        await self._client.close()
+
+    def _tries_again(self, attempt: int, failure: LLMFailure) -> bool:
+        return failure.transient and attempt < self._limits.retries and self._breaker.refusal is None
+
+    def _wait(self, attempt: int, failure: LLMFailure) -> float:
+        # Half of the wait is left to chance, so that many who failed together do not come back together.
+        backoff = self._limits.backoff(attempt) * random.uniform(0.5, 1.0)  # noqa: S311 (no secret)
+        return max(backoff, failure.retry_after_seconds or 0.0)
+
+    def _told(self, failure: LLMFailure, wait: float) -> LLMFailure:
+        """The failure with the time to try again, where waiting can help: before that, a call would be refused."""
+        if not failure.transient:
+            return failure
+        known = [failure, self._breaker.refusal]
+        return failure.after(max(one.retry_after_seconds or 0.0 for one in known if one) or wait)

@@ -1,0 +1,260 @@
+"""A stand-in for a language model: a real HTTP server that speaks Ollama's and OpenAI's protocols, and fails as told.
+
+```python
+with LLMServer(answer({"entities": []})) as server:
+    server.then(refuse(429, retry_after="7"), cut())  # the next two requests; after them, the standing reply again
+    ...  # ask server.url (Ollama) or server.url + "/v1" (OpenAI)
+    assert server.count == 3
+```
+
+It runs in a thread of its own, for tests that are async and tests that are not, and for other processes.
+"""
+
+import asyncio
+import json
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+_HOST = "127.0.0.1"
+_WAIT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LLMRequest:
+    """What the server was asked: `body` is the JSON, `headers` have small letters."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+    @property
+    def protocol(self) -> Literal["ollama", "openai"]:
+        """Whose protocol the request speaks."""
+        return "ollama" if self.path == "/api/chat" else "openai"
+
+    @property
+    def prompt(self) -> str:
+        """What the user's message said."""
+        return str(self.body["messages"][-1]["content"])
+
+
+@dataclass(frozen=True, slots=True)
+class LLMReply:
+    """What goes back: whole, cut before the headers or inside the body, or only when the server is told to `release`."""
+
+    status: int = 200
+    body: bytes = b"{}"
+    headers: dict[str, str] = field(default_factory=dict)
+    fate: Literal["whole", "cut_before", "cut_inside", "stalled"] = "whole"
+
+
+Behaviour = Callable[[LLMRequest], LLMReply]
+
+
+def answer(value: Any) -> Behaviour:
+    """The model answers with this JSON, or with what a function makes of the request."""
+    return lambda request: _said(request, json.dumps(value(request) if callable(value) else value))
+
+
+def say(text: str | None) -> Behaviour:
+    """The model answers with this text, which need not be JSON."""
+    return lambda request: _said(request, text)
+
+
+def refuse(status: int, *, retry_after: str | None = None, code: str | None = None) -> Behaviour:
+    """The provider refuses with this status; `code` stands where OpenAI puts its own."""
+    headers = {} if retry_after is None else {"Retry-After": retry_after}
+    return lambda request: LLMReply(status, _error(request, code), headers)
+
+
+def model_missing() -> Behaviour:
+    """The provider does not have the model."""
+    return refuse(404, code="model_not_found")
+
+
+def reply(body: bytes, status: int = 200) -> Behaviour:
+    """The reply is these bytes, of whatever shape."""
+    return lambda _: LLMReply(status, body)
+
+
+def stall(then: Behaviour | None = None) -> Behaviour:
+    """No answer until the server is told to `release`; `then` is what follows, an empty object where nothing is named."""
+
+    def behaviour(request: LLMRequest) -> LLMReply:
+        late = (then or answer({}))(request)
+        return LLMReply(late.status, late.body, late.headers, "stalled")
+
+    return behaviour
+
+
+def cut(*, inside: bool = False) -> Behaviour:
+    """The connection ends without an answer, or `inside` one."""
+    return lambda request: LLMReply(200, _said(request, "{}").body, fate="cut_inside" if inside else "cut_before")
+
+
+class LLMServer:
+    """Listens on a port of 127.0.0.1 while the context lasts. Its methods may be called from any thread."""
+
+    def __init__(self, standing: Behaviour | None = None) -> None:
+        self.requests: list[LLMRequest] = []
+        self._standing = standing or answer({})
+        self._next: deque[Behaviour] = deque()
+        self._came = threading.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="llm-server", daemon=True)
+        self._tasks: set[asyncio.Task[Any] | None] = set()
+        self._released = asyncio.Event()
+        self._server: asyncio.Server | None = None
+        self._held: socket.socket | None = None
+        self._port = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.up()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.down()
+        if self._held is not None:
+            self._held.close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_WAIT_SECONDS)
+        self._loop.close()
+
+    @property
+    def url(self) -> str:
+        """The address for Ollama's protocol; OpenAI's is beneath `/v1`."""
+        return f"http://{_HOST}:{self._port}"
+
+    @property
+    def count(self) -> int:
+        """How many requests have come."""
+        return len(self.requests)
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open now."""
+        return len(self._tasks)
+
+    def then(self, *behaviours: Behaviour) -> None:
+        """Behave like this for the next requests, one each."""
+        self._next.extend(behaviours)
+
+    def always(self, behaviour: Behaviour) -> None:
+        """Behave like this until told otherwise."""
+        self._next.clear()
+        self._standing = behaviour
+
+    def release(self) -> None:
+        """Let the requests that stall now have their replies."""
+        self._loop.call_soon_threadsafe(self._release)
+
+    def wait_for(self, count: int) -> None:
+        """Block until so many requests have come; TimeoutError after half a minute."""
+        with self._came:
+            if not self._came.wait_for(lambda: self.count >= count, _WAIT_SECONDS):
+                raise TimeoutError(f"{self.count} of {count} requests came")
+
+    def up(self) -> None:
+        """Listen, on the same port as before."""
+        self._run(self._up())
+
+    def down(self) -> None:
+        """Stop listening, and cut all connections."""
+        self._run(self._down())
+
+    def _run(self, work: Any) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(_WAIT_SECONDS)
+
+    async def _up(self) -> None:
+        if self._held is not None:
+            self._held.close()
+        self._server = await asyncio.start_server(self._serve, _HOST, self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def _down(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        self._server = None
+        # A socket that is bound and does not listen keeps the port from others, and refuses connections.
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._held.bind((_HOST, self._port))
+        talking = [task for task in self._tasks if task]
+        for task in talking:
+            task.cancel()
+        await asyncio.gather(*talking, return_exceptions=True)
+
+    def _release(self) -> None:
+        self._released.set()
+        self._released = asyncio.Event()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        self._tasks.add(task)
+        try:
+            # A connection that `down` cancels has ended like any other; asyncio would report it as an error.
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                while await self._send(await self._replied(reader), writer):
+                    pass
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
+
+    async def _replied(self, reader: asyncio.StreamReader) -> LLMReply:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
+        request = LLMRequest(head[0].split(" ")[1], headers, json.loads(body or b"null"))
+        behaviour = self._next.popleft() if self._next else self._standing
+        released = self._released
+        with self._came:
+            self.requests.append(request)
+            self._came.notify_all()
+        replied = behaviour(request)
+        if replied.fate == "stalled":
+            await self._stall(reader, released)
+        return replied
+
+    async def _stall(self, reader: asyncio.StreamReader, released: asyncio.Event) -> None:
+        """Wait until the reply is released, or the client has gone."""
+        waiting = [asyncio.ensure_future(reader.read(1)), asyncio.ensure_future(released.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    async def _send(self, replied: LLMReply, writer: asyncio.StreamWriter) -> bool:
+        """Whether the connection goes on."""
+        if replied.fate == "cut_before":
+            return False
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(replied.body))} | replied.headers
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        inside = replied.fate == "cut_inside"
+        body = replied.body[: len(replied.body) // 2] if inside else replied.body
+        writer.write(f"HTTP/1.1 {replied.status} Reply\r\n{lines}\r\n".encode("latin-1") + body)
+        await writer.drain()
+        return not inside
+
+
+def _said(request: LLMRequest, text: str | None) -> LLMReply:
+    message = {"role": "assistant", "content": text}
+    if request.protocol == "ollama":
+        return LLMReply(200, json.dumps({"message": message, "done": True}).encode())
+    return LLMReply(200, json.dumps({"choices": [{"index": 0, "message": message}]}).encode())
+
+
+def _error(request: LLMRequest, code: str | None) -> bytes:
+    """A refusal as the provider would word it, with the prompt in it: what must not get out."""
+    text = f"the provider's own words about {request.prompt}"
+    if request.protocol == "ollama":
+        return json.dumps({"error": text}).encode()
+    return json.dumps({"error": {"message": text, "type": "error", "code": code}}).encode()
