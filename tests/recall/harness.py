@@ -76,26 +76,26 @@ class Recall:
         )
 
 
-def rows(name: str) -> list[dict[str, Any]]:
-    """A file of the corpus."""
-    return [json.loads(line) for line in (CORPUS / name).read_text(encoding="utf-8").splitlines()]
+def rows(name: str, corpus: Path = CORPUS) -> list[dict[str, Any]]:
+    """A file of a corpus."""
+    return [json.loads(line) for line in (corpus / name).read_text(encoding="utf-8").splitlines()]
 
 
-def questions() -> list[Asked]:
-    """The questions of the corpus."""
+def questions(corpus: Path = CORPUS) -> list[Asked]:
+    """The questions of a corpus."""
     return [
         Asked(row["key"], row["question"], frozenset(row["answers"]), row["kind"], row.get("close", False))
-        for row in rows("questions.jsonl")
+        for row in rows("questions.jsonl", corpus)
     ]
 
 
-async def ask_everything(folder: Path) -> list[Outcome]:
-    """Store the corpus in a new store in this folder, and ask everything."""
+async def ask_everything(folder: Path, corpus: Path = CORPUS) -> list[Outcome]:
+    """Store a corpus in a new store in this folder, and ask everything."""
     embedder, store = DefaultEmbedder(), SQLiteStore(folder / "recall.db")
     engine = MemoryEngine(store=store, embedder=embedder)
     try:
-        keys = await _fill(engine)
-        return [await _ask(engine, store, embedder, keys, asked) for asked in questions()]
+        keys = await fill(engine, corpus)
+        return [await _ask(engine, store, embedder, keys, asked) for asked in questions(corpus)]
     finally:
         await engine.close()
 
@@ -104,7 +104,7 @@ async def _ask(
     engine: MemoryEngine, store: SQLiteStore, embedder: DefaultEmbedder, keys: Mapping[str, str], asked: Asked
 ) -> Outcome:
     result = await engine.search_memory(asked.text, DEPTH)
-    pruned = await store.read(engine.workspace, lambda snapshot: _pruned(snapshot, asked.text))
+    pruned = await store.read(engine.workspace, lambda snapshot: meaning_of(snapshot, asked.text))
     vectors = await embedder.embed(list(dict.fromkeys([asked.text, pruned])), query=True)
     steps = _Steps(asked.text, vectors[0], vectors[-1], embedder.profile)
     found, by_words = await store.read(engine.workspace, steps.take)
@@ -113,16 +113,17 @@ async def _ask(
     return Outcome(asked, by_key, result.confidence, by_words)
 
 
-async def _fill(engine: MemoryEngine) -> dict[str, str]:
-    """The keys of the memories by their ids."""
+async def fill(engine: MemoryEngine, corpus: Path) -> dict[str, str]:
+    """Store the memories of a corpus. Their keys by their ids."""
     keys = {}
-    for row in rows("memories.jsonl"):
+    for row in rows("memories.jsonl", corpus):
         metadata = row["metadata"] | ({"language": row["language"]} if row["language"] else {})
         keys[(await engine.add_memory(row["text"], metadata)).memory_id] = row["key"]
     return keys
 
 
-def _pruned(snapshot: SQLiteSnapshot, text: str) -> str:
+def meaning_of(snapshot: SQLiteSnapshot, text: str) -> str:
+    """What the vector of a question is made of."""
     return without_common_words(snapshot, text, fetch_postings(snapshot, query_terms(text))) or text
 
 

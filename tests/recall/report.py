@@ -30,11 +30,11 @@ def report(outcomes: Sequence[Outcome]) -> str:
 
 def _recall_table(outcomes: Sequence[Outcome], name: str, measure: Callable[[Recall], float]) -> str:
     lines = [
-        [kind, str(len(some)), *(_percent(measure(Recall.of(some, step))) for step in STEPS)]
+        [kind, str(len(some)), *(percent(measure(Recall.of(some, step))) for step in STEPS)]
         for kind, some in sorted(by_kind(outcomes).items())
     ]
-    mean = ["**mean of kinds**", "", *(_percent(measure(mean_over_kinds(outcomes, step))) for step in STEPS)]
-    return _table([name, "questions", *STEPS], [*lines, mean])
+    mean = ["**mean of kinds**", "", *(percent(measure(mean_over_kinds(outcomes, step))) for step in STEPS)]
+    return table([name, "questions", *STEPS], [*lines, mean])
 
 
 def _confidence_table(outcomes: Sequence[Outcome], how: str, sure: Callable[[Outcome], float]) -> str:
@@ -48,18 +48,20 @@ def _confidence_table(outcomes: Sequence[Outcome], how: str, sure: Callable[[Out
     lines = [
         [
             f"{least:.1f}",
-            *(_percent(share(some, lambda one, least=least: sure(one) >= least)) for some in groups.values()),
+            *(percent(share(some, lambda one, least=least: sure(one) >= least)) for some in groups.values()),
         ]
         for least in THRESHOLDS
     ]
-    return _table([f"confidence {how}, at least", *groups], lines)
+    return table([f"confidence {how}, at least", *groups], lines)
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *lines])
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
+    """A share in percent."""
     return f"{100 * value:.1f}"
 
 

@@ -10,7 +10,7 @@ class Profile:
     """How an embedder is best used. The defaults are those of the default embedder.
 
     The prefixes are put before what is embedded, by the embedder itself. `alpha_low` and `alpha_high` bound the weight
-    of words against vectors. Confidence is the logistic function of the bias and the weighted cover, cosine and z. A
+    of words against vectors. A candidate whose cosine is `cosine_scale` below the best counts e times less. Confidence is the logistic function of the bias and the weighted cover, cosine and z. A
     chunk has about `chunk_tokens` of the embedder's tokens, after `overlap_tokens` of the chunk before. `rescored`
     candidates get their exact cosine, `rescored_in_large` in a store of more than 200,000 chunks. A batch ends at
     `batch_texts` texts or `batch_characters` characters, whichever comes first.
@@ -18,12 +18,13 @@ class Profile:
 
     query_prefix: str = ""
     passage_prefix: str = ""
-    alpha_low: float = 0.3
+    alpha_low: float = 0.4
     alpha_high: float = 0.7
-    confidence_bias: float = -4.48
-    confidence_cover: float = 4.84
-    confidence_cosine: float = 8.58
-    confidence_z: float = -0.27
+    cosine_scale: float = 0.1
+    confidence_bias: float = -5.25
+    confidence_cover: float = 7.49
+    confidence_cosine: float = 10.52
+    confidence_z: float = 0.0
     chunk_tokens: int = 200
     overlap_tokens: int = 30
     rescored: int = 1000

@@ -67,15 +67,18 @@ def _hit(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
         conversation=found.conversation,
         timestamp=found.timestamp,
         created_at=found.created_at,
+        role=found.role,
     )
 
 
 def _reasons(snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, str], postings: Postings) -> list[tuple[str, ...]]:
     """For each hit: the query's words in it as written, and `meaning`, `conversation`, `author` where they carried it."""
-    held = {term: np.isin(ranked.rows, postings[term][0]) for term in asked}
+    held = {term: _among(postings[term][0], ranked.rows) for term in asked}
     lent = np.zeros(len(ranked.rows), dtype=bool)
-    for term, own in held.items():
-        lent |= ~own & _near(snapshot, ranked.rows, postings[term][0])
+    around = snapshot.neighbours[snapshot.places[ranked.rows]]
+    if around.max(initial=-1) >= 0:
+        for term, own in held.items():
+            lent |= ~own & _near(snapshot, around, postings[term][0])
     carried = {"meaning": ranked.meaning_part > ranked.words_part, "conversation": lent, "author": ranked.by_author}
     return [
         (
@@ -86,8 +89,15 @@ def _reasons(snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, str], posti
     ]
 
 
-def _near(snapshot: Snapshot, rows: Rows, holding: Rows) -> Mask:
-    """Which rows have a neighbour in their conversation that holds a term."""
+def _among(growing: Rows, rows: Rows) -> Mask:
+    """Which rows are among those, without looking at all of them."""
+    if not len(growing):
+        return np.zeros(len(rows), dtype=bool)
+    return np.asarray(growing[np.searchsorted(growing, rows).clip(max=len(growing) - 1)] == rows)
+
+
+def _near(snapshot: Snapshot, around: Rows, holding: Rows) -> Mask:
+    """Which rows have a neighbour in their conversation that holds a term; `around` has the neighbours of each."""
     held = np.zeros(snapshot.memories + 1, dtype=bool)  # a missing neighbour is -1: the last, which holds nothing
     held[snapshot.places[holding]] = True
-    return np.asarray(held[snapshot.neighbours[snapshot.places[rows]]].any(axis=1))
+    return np.asarray(held[around].any(axis=1))

@@ -22,11 +22,14 @@ def confidence(snapshot: Snapshot, ranked: Ranked, lexical: Lexical, vector: Vec
         return 0.0
     best = ranked[:BEST_HITS]
     cover = lexical.cover(best.lexical)
-    if best.cosines is None or vector is None:
+    known = np.empty(0) if best.cosines is None else best.cosines[~np.isnan(best.cosines)]
+    if not len(known) or vector is None:
         return cover
-    cosine = float(best.cosines.max())
+    cosine = float(known.max())
     logit = profile.confidence_bias + profile.confidence_cover * cover + profile.confidence_cosine * cosine
-    return _sigmoid(logit + profile.confidence_z * _stand_out(snapshot, vector, cosine))
+    if profile.confidence_z:
+        logit += profile.confidence_z * _stand_out(snapshot, vector, cosine)
+    return _sigmoid(logit)
 
 
 def verdict(confidence: float) -> Verdict:
@@ -42,6 +45,9 @@ def _stand_out(snapshot: Snapshot, vector: Vector, cosine: float) -> float:
     if len(rows) < LEAST_SAMPLE:
         return 0.0
     others = exact_cosines(snapshot, rows, vector)
+    others = others[~np.isnan(others)]
+    if len(others) < LEAST_SAMPLE:
+        return 0.0
     spread = float(others.std())
     return (cosine - float(others.mean())) / spread if spread else 0.0
 

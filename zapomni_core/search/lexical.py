@@ -43,7 +43,7 @@ def score_words(snapshot: Snapshot, postings: Postings) -> Lexical:
         weight = inverse_frequency(snapshot.chunks, len(rows))
         ideal += weight
         touched, soft = around.soften(rows, counts)
-        scores[touched] += weight * soft * (K1 + 1) / (soft + K1 * around.norms[touched])
+        scores[touched] += weight * soft * (K1 + 1) / (soft + K1 * around.norms(touched))
     return Lexical(scores, ideal)
 
 
@@ -58,12 +58,15 @@ class _Around:
     def __init__(self, snapshot: Snapshot) -> None:
         self._places = snapshot.places
         self._neighbours = snapshot.neighbours
-        self._talks = bool((self._neighbours >= 0).any())
-        lengths: Scores = snapshot.lengths.astype(np.float64)
+        self._talks = self._neighbours.max(initial=-1) >= 0
+        self._lengths: Scores | Rows = snapshot.lengths
         if self._talks:
-            lengths += self._shared(lengths, self._places)[self._places]
-        average = lengths.mean() if len(lengths) else 1.0
-        self.norms: Scores = 1 - B + B * lengths / (average or 1.0)
+            self._lengths = self._lengths + self._shared(snapshot.lengths, self._places)[self._places]
+        self._average = (float(self._lengths.mean()) if len(self._lengths) else 1.0) or 1.0
+
+    def norms(self, rows: Rows) -> Scores:
+        """How much the length of each chunk takes from what its words say."""
+        return np.asarray(1 - B + B * self._lengths[rows] / self._average)
 
     def soften(self, rows: Rows, counts: Rows) -> tuple[Rows, Scores]:
         """The rows that a term touches, and its soft frequency in each."""
@@ -74,7 +77,7 @@ class _Around:
         touched = np.flatnonzero(soft)
         return touched, soft[touched]
 
-    def _shared(self, values: Scores, places: Rows) -> Scores:
+    def _shared(self, values: Scores | Rows, places: Rows) -> Scores:
         """What each memory gets of the sums of its neighbours' values."""
         sums = np.zeros(len(self._neighbours) + 1)  # a missing neighbour is -1: the last, which stays nothing
         np.add.at(sums, places, values)

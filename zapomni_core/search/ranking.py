@@ -76,11 +76,18 @@ def _candidates(snapshot: Snapshot, question: Question) -> tuple[Rows, Scores | 
     if question.vector is None:
         return by_words, None
     near = snapshot.nearest(question.vector, question.profile.rescore(snapshot.chunks), question.mask)
-    near_cosines = exact_cosines(snapshot, near, question.vector)
-    best = _best(snapshot, near, near_cosines, wanted)
-    missing = np.setdiff1d(by_words, near[best], assume_unique=True)
-    rows = np.concatenate([near[best], missing])
-    return rows, np.concatenate([near_cosines[best], exact_cosines(snapshot, missing, question.vector)])
+    rows = _either(snapshot.chunks, near, by_words)
+    cosines = exact_cosines(snapshot, rows, question.vector)
+    at_near, at_words = np.searchsorted(rows, near), np.searchsorted(rows, by_words)
+    chosen = _either(len(rows), at_words, at_near[_best(snapshot, near, cosines[at_near], wanted)])
+    return rows[chosen], cosines[chosen]
+
+
+def _either(count: int, some: Rows, others: Rows) -> Rows:
+    """Both without repeats, growing, all below `count`. The first `np.union1d` of a process takes 30 ms."""
+    held = np.zeros(count, dtype=bool)
+    held[some] = held[others] = True
+    return np.flatnonzero(held)
 
 
 def _holding_words(question: Question) -> Rows:
@@ -112,7 +119,7 @@ def _fused(snapshot: Snapshot, question: Question, rows: Rows, cosines: Scores |
         lexical,
         cosines,
         words_part=alpha * (lexical / top if top else lexical),
-        meaning_part=(1 - alpha) * _stretched(cosines) if cosines is not None else np.zeros(len(rows)),
+        meaning_part=(1 - alpha) * _nearness(cosines, question.profile) if cosines is not None else np.zeros(len(rows)),
         by_author=_named_authors(snapshot, question.text, snapshot.places[rows]),
     )
 
@@ -122,16 +129,20 @@ def _alpha(profile: Profile, cover: float) -> float:
     return profile.alpha_low + (profile.alpha_high - profile.alpha_low) * min(1.0, cover / FULL_COVER)
 
 
-def _stretched(cosines: Scores) -> Scores:
-    if not len(cosines) or cosines.max() == cosines.min():
-        return np.zeros(len(cosines))
-    return np.asarray((cosines - cosines.min()) / (cosines.max() - cosines.min()))
+def _nearness(cosines: Scores, profile: Profile) -> Scores:
+    """From 0 to 1, which is the nearest candidate's; it falls fast, so that chance words do not outdo a clear meaning.
+
+    Whoever has no vector yet is infinitely far.
+    """
+    nearest = np.nanmax(cosines, initial=-1.0)
+    return np.asarray(np.nan_to_num(np.exp((cosines - nearest) / profile.cosine_scale)))
 
 
 def _named_authors(snapshot: Snapshot, text: str, places: Rows) -> NDArray[np.bool_]:
     """Whose author has a whole word in common with the question."""
-    asked = set(words(text))
-    return np.array([not asked.isdisjoint(words(author)) for author in snapshot.authors(places)], dtype=bool)
+    asked, authors = set(words(text)), snapshot.authors(places)
+    named = {author for author in set(authors) if not asked.isdisjoint(words(author))}
+    return np.array([author in named for author in authors], dtype=bool)
 
 
 def _best_of_each_memory(snapshot: Snapshot, ranked: Ranked) -> Rows:
@@ -143,6 +154,11 @@ def _best_of_each_memory(snapshot: Snapshot, ranked: Ranked) -> Rows:
 
 
 def _order(snapshot: Snapshot, ranked: Ranked) -> Rows:
+    """By score, then newest, then id; ids are read only where they decide."""
     places = snapshot.places[ranked.rows]
+    moments, scores = snapshot.moments[places], ranked.scores
+    order = np.lexsort((-moments, -scores))
+    if not ((np.diff(scores[order]) == 0) & (np.diff(moments[order]) == 0)).any():
+        return order
     identifiers = np.array(snapshot.identifiers(places), dtype=np.str_)
-    return np.lexsort((identifiers, -snapshot.moments[places], -ranked.scores))
+    return np.lexsort((identifiers, -moments, -scores))

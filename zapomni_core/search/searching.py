@@ -13,8 +13,9 @@ from zapomni_core.search.answers import cut_to, make_hits
 from zapomni_core.search.confidence import confidence, verdict
 from zapomni_core.search.lexical import Postings, fetch_postings, score_words
 from zapomni_core.search.ranking import Question, rank
+from zapomni_core.telemetry import timed
 from zapomni_core.terms import query_terms, query_words
-from zapomni_db.arrays import Vector
+from zapomni_db.arrays import Rows, Vector
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.filters import Filter
 from zapomni_db.store import MemoryStore, Snapshot
@@ -58,15 +59,20 @@ class _Found:
 async def search(store: MemoryStore, embedder: Embedder, workspace: str, request: SearchRequest) -> SearchResult:
     """The memories of a workspace that answer a question; by words alone where the embedder fails, and then it says so."""
     asked = query_terms(request.query)
-    looked_up = await store.read(workspace, lambda snapshot: _look_up(_by(embedder, snapshot), request.query, asked))
-    vector, degraded = await _vector(embedder, looked_up.meaning_of)
+    with timed("store"):
+        looked_up = await store.read(
+            workspace, lambda snapshot: _look_up(_by(embedder, snapshot), request.query, asked)
+        )
+    with timed("embedding"):
+        vector, degraded = await _vector(embedder, looked_up.meaning_of)
 
     def answer(snapshot: Snapshot) -> SearchResult:
         _by(embedder, snapshot)
         current = looked_up.postings if snapshot.version == looked_up.version else fetch_postings(snapshot, asked)
         return _answer(snapshot, embedder.profile, request, _Found(asked, current, vector))
 
-    result = await store.read(workspace, answer)
+    with timed("store"):
+        result = await store.read(workspace, answer)
     return replace(result, workspace=workspace, degraded=degraded)
 
 
@@ -122,6 +128,11 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
         confidence=sure,
         verdict=verdict(sure),
         workspace="",
-        memories_searched=snapshot.memories if mask is None else len(np.unique(snapshot.places[mask])),
+        memories_searched=snapshot.memories if mask is None else _memories_of(snapshot.places[mask]),
         memories_in_workspace=snapshot.memories,
     )
+
+
+def _memories_of(places: Rows) -> int:
+    """How many memories chunks belong to; places never fall."""
+    return int(np.count_nonzero(np.diff(places, prepend=-1)))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zapomni_core.stopwords import ENGLISH, RUSSIAN
+from zapomni_core.stopwords import STOP_WORDS
 from zapomni_core.terms import LONGEST, QueryWord, query_terms, query_words, terms, words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=())) | st.text(
@@ -123,11 +123,38 @@ def test_words_are_whole_and_case_folded_and_keep_stop_words():
 
 def test_names_that_are_also_common_words_are_no_stop_words():
     assert terms("Will and May and Don") == ["will", "may", "don"]
+    assert terms("Ben and Kim, Mia, Ella and Dan") == ["ben", "kim", "mia", "ella", "dan"]
+
+
+def test_what_is_a_thing_in_another_language_is_no_stop_word():
+    assert terms("van pod car MIT var bin dir NAS AI CI Go") == [
+        "van", "pod", "car", "mit", "var", "bin", "dir", "nas", "ai", "ci", "go"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("Wo ist der Schlüssel?", ["schlüssel"]),
+        ("¿Dónde está la llave?", ["llave"]),
+        ("donde esta la llave", ["llave"]),
+        ("Où est la clé ?", ["clé"]),
+        ("Dov'è la chiave?", ["chiav"]),
+        ("Onde está a chave?", ["chave"]),
+        ("Waar is de sleutel?", ["sleutel"]),
+        ("Gdzie są klucze?", ["klucz"]),
+        ("Anahtar nerede?", ["anahtar"]),
+        ("Де ці ключі?", ["ключі"]),
+    ],
+    ids=["de", "es", "es-plain", "fr", "it", "pt", "nl", "pl", "tr", "uk"],
+)
+def test_a_question_in_another_language_leaves_what_it_is_about(question, left):
+    assert terms(question) == left
 
 
 def test_stop_words_are_written_as_they_are_compared():
-    assert all(word == word.casefold() and "ё" not in word for word in ENGLISH | RUSSIAN)
-    assert not any(terms(word) for word in ENGLISH | RUSSIAN)
+    assert all(word == word.casefold() and "ё" not in word for word in STOP_WORDS)
+    assert not any(terms(word) for word in STOP_WORDS)
 
 
 def test_many_threads_get_the_same_terms():

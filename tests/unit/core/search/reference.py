@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, pstdev
+from statistics import fmean
 
 from zapomni_core.terms import query_terms, query_words
 
@@ -97,14 +97,14 @@ class Reference:
             return Answer(0.0, ())
         top = max(lex[i] for i in chosen)
         cover = min(1, top / ideal) if ideal else 0
-        alpha = 1 if vector is None else 0.3 + 0.4 * min(1, cover / 0.5)
-        low, high = min(cos[i] for i in chosen), max(cos[i] for i in chosen)
+        alpha = 1 if vector is None else 0.4 + 0.3 * min(1, cover / 0.5)
+        nearest = max(cos[i] for i in chosen)
         asked = {word.word.casefold() for word in query_words(query)}
         best: dict[str, tuple[float, int]] = {}
         for i in sorted(chosen):
             memory = self.chunks[i][0]
             words = lex[i] / max(top, 0.7 * ideal) if ideal else 0
-            meaning = (cos[i] - low) / (high - low) if high > low else 0
+            meaning = math.exp((cos[i] - nearest) / 0.1)
             named = any(word.casefold() in asked for word in memory.author.split())
             score = alpha * words + (1 - alpha) * meaning + 0.2 * named
             if memory.id not in best or score > best[memory.id][0]:
@@ -121,9 +121,7 @@ class Reference:
         if cos is None:
             return cover
         most = max(cos[i] for i in five)
-        spread = pstdev(cos)
-        z = (most - fmean(cos)) / spread if len(cos) >= 30 and spread else 0
-        return 1 / (1 + math.exp(-(-4.48 + 4.84 * cover + 8.58 * most - 0.27 * z)))
+        return 1 / (1 + math.exp(-(-5.25 + 7.49 * cover + 10.52 * most)))
 
 
 def _cosine(kept: Sequence[float], vector: Sequence[float]) -> float:

@@ -1,9 +1,8 @@
 """The search says how sure it is, and calls a weak answer weak."""
 
-import math
-
 import pytest
 
+from zapomni_core.embedding import Profile
 from zapomni_core.errors import ProcessingError
 from zapomni_core.search.confidence import verdict
 
@@ -28,13 +27,22 @@ async def test_without_vectors_it_is_the_cover_of_the_words(engine, embedder):
 
 
 @pytest.mark.parametrize(("memories", "stands_out"), [(29, False), (30, True)])
-async def test_how_far_the_best_stands_out_counts_from_thirty_chunks_on(engine, memories, stands_out):
+async def test_how_far_the_best_stands_out_counts_from_thirty_chunks_on(engine, embedder, memories, stands_out):
+    embedder.profile = Profile(confidence_bias=-2, confidence_cover=1, confidence_cosine=1, confidence_z=-0.1)
     await engine.add_memory("gate code")
     for number in range(memories - 1):
         await engine.add_memory(f"filler{number} words{number}")
     sure = (await engine.search_memory("gate code")).confidence
-    without = 1 / (1 + math.exp(-(-4.48 + 4.84 + 8.58)))
-    assert (sure < without - 1e-4) == stands_out
+    assert (sure < 0.5 - 1e-4) == stands_out
+    assert sure == pytest.approx(0.5, abs=0.2)
+
+
+async def test_nothing_is_compared_with_the_store_if_standing_out_counts_nothing(engine, embedder):
+    embedder.profile = Profile(confidence_bias=-2, confidence_cover=1, confidence_cosine=1, confidence_z=0)
+    await engine.add_memory("gate code")
+    for number in range(40):
+        await engine.add_memory(f"filler{number} words{number}")
+    assert (await engine.search_memory("gate code")).confidence == pytest.approx(0.5, abs=1e-4)
 
 
 async def test_what_is_not_there_is_not_relevant(engine):
