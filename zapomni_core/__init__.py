@@ -8,16 +8,46 @@ if TYPE_CHECKING:
 
     from zapomni_core.engine import MemoryEngine
     from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError
+    from zapomni_core.sessions import (
+        AgentResponse,
+        ApprovalRequest,
+        Document,
+        MemoryManager,
+        Message,
+        Session,
+        ToolGapReport,
+    )
     from zapomni_core.settings import Settings
 
-__all__ = ["ConfigurationError", "DatabaseError", "MemoryEngine", "ProcessingError", "Settings", "ValidationError"]
+__all__ = [
+    "AgentResponse",
+    "ApprovalRequest",
+    "ConfigurationError",
+    "DatabaseError",
+    "Document",
+    "MemoryEngine",
+    "MemoryManager",
+    "Message",
+    "ProcessingError",
+    "Session",
+    "Settings",
+    "ToolGapReport",
+    "ValidationError",
+]
 
 _HOMES = {
+    "AgentResponse": "zapomni_core.sessions",
+    "ApprovalRequest": "zapomni_core.sessions",
     "ConfigurationError": "zapomni_core.errors",
     "DatabaseError": "zapomni_core.errors",
+    "Document": "zapomni_core.sessions",
     "MemoryEngine": "zapomni_core.engine",
+    "MemoryManager": "zapomni_core.sessions",
+    "Message": "zapomni_core.sessions",
     "ProcessingError": "zapomni_core.errors",
+    "Session": "zapomni_core.sessions",
     "Settings": "zapomni_core.settings",
+    "ToolGapReport": "zapomni_core.sessions",
     "ValidationError": "pydantic",
 }
 

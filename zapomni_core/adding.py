@@ -3,17 +3,22 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from zapomni_core.call import report_progress
 from zapomni_core.chunking import Chunk, chunk
 from zapomni_core.embedding import Embedder, digest
+from zapomni_core.extracting import UNREAD, Reading
 from zapomni_core.intake import Particulars, read_particulars
+from zapomni_core.telemetry import timed
 from zapomni_core.terms import terms
 from zapomni_db.arrays import Vector
 from zapomni_db.records import NewChunk, NewMemory
 
 BEAT_SECONDS = 1.0
+MOST_AT_ONCE = 2000
+"""Characters that are cut and analysed faster than a thread is asked to."""
 
 T = TypeVar("T")
 Reuse = Callable[[Embedder, list[bytes]], Awaitable[dict[bytes, Vector]]]
@@ -31,13 +36,17 @@ async def prepare(
     metadata: Mapping[str, Any],
     embedder: Embedder,
     reuse: Reuse,
+    *,
     replaces: str | None = None,
+    reading: Reading = UNREAD,
 ) -> NewMemory:
     """A memory ready to be kept. Vectors of contents that were embedded before are taken from the store."""
     particulars = read_particulars(metadata)
-    parts = await attended(asyncio.to_thread(_cut, text, particulars, embedder), 0, "cutting into chunks")
+    with timed("chunking"):
+        parts = await _computed(partial(_cut, text, particulars, embedder), text, 0, "cutting into chunks")
     vectors = await _vectors(embedder, parts, reuse)
-    chunks = await attended(asyncio.to_thread(_analysed, parts, vectors), len(parts) + 1, "reading the words")
+    with timed("analysis"):
+        chunks = await _computed(partial(_analysed, parts, vectors), text, len(parts) + 1, "reading the words")
     return NewMemory(
         text=text,
         metadata=metadata,
@@ -48,7 +57,25 @@ async def prepare(
         conversation=particulars.conversation,
         timestamp=particulars.timestamp,
         replaces=replaces,
+        extraction=reading.extraction,
+        jobs=reading.jobs,
     )
+
+
+async def cut_for_words(text: str, particulars: Particulars, embedder: Embedder) -> tuple[NewChunk, ...]:
+    """The chunks of a text that is found by its words at once; their vectors are made later. Nothing is loaded for it."""
+
+    def cut() -> tuple[NewChunk, ...]:
+        return _analysed(_cut(text, particulars, embedder), {})
+
+    return cut() if len(text) <= MOST_AT_ONCE else await asyncio.to_thread(cut)
+
+
+async def _computed(work: Callable[[], T], text: str, done: float, message: str) -> T:
+    """The result of computing with a text, in a thread unless the way there takes longer."""
+    if len(text) <= MOST_AT_ONCE:
+        return work()
+    return await attended(asyncio.to_thread(work), done, message)
 
 
 async def attended(work: Awaitable[T], done: float, message: str) -> T:
@@ -85,7 +112,7 @@ def _analysed(parts: Sequence[_Part], vectors: Mapping[bytes, Vector]) -> tuple[
             heading=part.chunk.heading,
             terms=tuple(terms(part.content)),
             digest=part.digest,
-            vector=vectors[part.digest],
+            vector=vectors.get(part.digest),
         )
         for part in parts
     )
@@ -101,7 +128,8 @@ def indexed_text(particulars: Particulars, heading: str, text: str) -> str:
 
 async def _vectors(embedder: Embedder, parts: Sequence[_Part], reuse: Reuse) -> dict[bytes, Vector]:
     contents = {part.digest: part.content for part in parts}
-    vectors = await reuse(embedder, list(contents))
+    with timed("store"):
+        vectors = await reuse(embedder, list(contents))
     missing = [key for key in contents if key not in vectors]
 
     reused = len(vectors)
@@ -111,6 +139,7 @@ async def _vectors(embedder: Embedder, parts: Sequence[_Part], reuse: Reuse) -> 
         await report_progress(done + 1, total + 3, f"embedded {done} of {total} chunks")
 
     if missing:
-        made = await embedder.embed([contents[key] for key in missing], on_batch=tell)
+        with timed("embedding"):
+            made = await embedder.embed([contents[key] for key in missing], on_batch=tell)
         vectors.update(zip(missing, made, strict=True))
     return vectors

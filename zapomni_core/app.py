@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zapomni_core.dispatch import Dispatcher
 from zapomni_core.engine import MemoryEngine
@@ -18,6 +18,10 @@ from zapomni_core.host.validation import CheckedTool
 from zapomni_core.models import HostStats
 from zapomni_core.provider import Providers
 from zapomni_core.settings import Settings
+from zapomni_core.telemetry import NO_TELEMETRY, Telemetry
+
+if TYPE_CHECKING:
+    from zapomni_core.host.commands import Commands
 
 log = logging.getLogger("zapomni.app")
 
@@ -31,7 +35,13 @@ class App:
         self.engine = engine if engine is not None else MemoryEngine(self.settings, self._providers)
         self.engine.host_stats = self.host_stats
         self.registry = ToolRegistry()
-        self.dispatcher = Dispatcher(self.registry, timeouts=_timeouts(self.settings), gate=self._gate)
+        telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
+        self.dispatcher = Dispatcher(
+            self.registry,
+            timeouts=_timeouts(self.settings),
+            gate=self._gate,
+            on_call=telemetry.record_call,
+        )
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.failed_requirement: asyncio.Event = asyncio.Event()
         self._loader = Loader(self.engine, self.settings, self.registry, self.dispatcher, self._providers)
@@ -41,6 +51,11 @@ class App:
     def report(self) -> HostReport:
         """What became of each plugin."""
         return self._loader.report
+
+    @property
+    def commands(self) -> "Commands":
+        """What plugins add to the command line."""
+        return self._loader.commands
 
     def load(self, found: Sequence[Found], *, strict: bool = False) -> None:
         """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed."""
@@ -84,6 +99,7 @@ class App:
         """A plugin whose lifespan failed is withdrawn; one that is required takes the server with it."""
         self.registry.withdraw(plugin)
         self.dispatcher.withdraw(plugin)
+        self._providers.withdraw(plugin)
         report = self.report.get(plugin)
         if report is not None:
             report.fail(

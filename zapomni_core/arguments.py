@@ -31,6 +31,8 @@ def check_arguments(tool: CheckedTool, arguments: Any) -> str | None:
     """The first problem with the arguments, in words that are safe to show; None if there is none."""
     if not isinstance(arguments, dict):
         return "arguments must be an object"
+    if tool.accepts_arguments(arguments):
+        return None
     error = next(tool.arguments_validator.iter_errors(arguments), None)
     return _describe(error) if error else None
 

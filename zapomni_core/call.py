@@ -32,6 +32,8 @@ class CallContext:
     started: float = field(default_factory=time.perf_counter)
     on_progress: ReportProgress = ignore_progress
     extend: Callable[[], None] = lambda: None
+    _told: float = 0.0
+    _before: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -44,9 +46,15 @@ class CallContext:
         return self.call.client
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the work is; the tool's time limit starts anew."""
+        """Tell the client how far the work is; the tool's time limit starts anew.
+
+        What clients hear must grow: work that counts from the start again is told as what comes after the rest.
+        """
         self.extend()
-        await self.on_progress(done, total, message)
+        if self._before + done < self._told:
+            self._before = self._told
+        self._told = self._before + done
+        await self.on_progress(self._told, None if total is None else self._before + total, message)
 
 
 call_context: ContextVar[CallContext | None] = ContextVar("zapomni_call", default=None)

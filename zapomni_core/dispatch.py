@@ -29,8 +29,15 @@ CONCURRENT_CALLS = 32
 Gate = Callable[[CheckedTool], Awaitable[str | None]]
 """Waits until a tool may run; returns why it never will, or None."""
 
+OnCall = Callable[[str, float, str | None], None]
+"""Hears of every call: the tool's name, the seconds, and the kind of failure if it failed."""
+
 
 async def _open_gate(_tool: CheckedTool) -> str | None:
+    return None
+
+
+def _ignore_call(_name: str, _seconds: float, _failure: str | None) -> None:
     return None
 
 
@@ -70,6 +77,7 @@ class Dispatcher:
         *,
         timeouts: Mapping[str, float] | None = None,
         gate: Gate = _open_gate,
+        on_call: OnCall = _ignore_call,
         pass_through: tuple[type[Exception], ...] = (),
         concurrent_calls: int = CONCURRENT_CALLS,
     ) -> None:
@@ -78,6 +86,7 @@ class Dispatcher:
         self._registry = registry
         self._timeouts = timeouts or {}
         self._gate = gate
+        self._on_call = on_call
         self._places = asyncio.Semaphore(concurrent_calls)
         self._watchdog = Watchdog()
         self._middleware: list[tuple[str, Middleware]] = []
@@ -120,7 +129,9 @@ class Dispatcher:
             raise
         finally:
             if owner is not None:
-                self.counts.setdefault(name, CallCounts()).add(context.seconds, failure)
+                seconds = context.seconds
+                self.counts.setdefault(name, CallCounts()).add(seconds, failure)
+                self._on_call(name, seconds, failure)
             call_context.reset(token)
         return result
 
@@ -191,7 +202,7 @@ class Dispatcher:
 
     def _failed(self, error: BaseException, tool: CheckedTool) -> Result:
         response = describe_failure(error, tool.name)
-        if response.error_type != "refused":
+        if response.error_type not in ("refused", "validation", "not_found"):
             log.error("tool_failed", exc_info=error, extra={"tool": tool.name, "plugin": tool.plugin})
         return _timed_result(response, tool)
 

@@ -1,25 +1,31 @@
 """The memory engine: adds, finds, gets, deletes and restores memories of one workspace."""
 
-import asyncio
 import copy
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from zapomni_core.intake import clean_metadata, clean_text, preview
+from zapomni_core.errors import ConfigurationError
+from zapomni_core.extracting import UNREAD, Reading, extract_job, read, read_later
+from zapomni_core.intake import clean_metadata, clean_text, preview, read_particulars
 from zapomni_core.models import EngineStats, HostStats, MemoryResult, SearchResult
-from zapomni_core.provider import ProviderContext, Providers
+from zapomni_core.parts import DEFAULT_EXTRACTOR, Parts
+from zapomni_core.provider import Providers
 from zapomni_core.settings import Settings
-from zapomni_db.errors import EmbedderMismatchError, InvalidInputError, MemoryNotFoundError
+from zapomni_core.telemetry import Telemetry, timed
+from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 from zapomni_db.filters import parse_filter
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from zapomni_core.embedding import Embedder, OnBatch
+    from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
-    from zapomni_db.records import Added, Memory
-    from zapomni_db.store import MemoryStore
+    from zapomni_db.records import Added, Extraction, Job, Memory, NewJob
+    from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore
 
 log = logging.getLogger("zapomni.engine")
 
@@ -28,8 +34,6 @@ T = TypeVar("T")
 LONGEST_QUERY = 1000
 MOST_HITS = 100
 KEEP_DELETED_DAYS = 30
-DEFAULT_STORE = "sqlite"
-DEFAULT_EMBEDDER = "default"
 
 
 class MemoryEngine:
@@ -42,11 +46,12 @@ class MemoryEngine:
         *,
         store: "MemoryStore | None" = None,
         embedder: "Embedder | None" = None,
+        extractor: "Extractor | None" = None,
     ) -> None:
         self.settings = settings or Settings()
         self.workspace = self.settings.workspace
         self.host_stats: Callable[[], HostStats] = HostStats
-        self._parts = Parts(self.settings, providers, store, embedder)
+        self._parts = Parts(self.settings, providers, store, embedder, extractor)
 
     def in_workspace(self, name: str) -> Self:
         """The same engine bound to another workspace; store and embedder are shared."""
@@ -59,6 +64,77 @@ class MemoryEngine:
         """The store's protocol for memories."""
         return self._parts.store
 
+    @property
+    def jobs(self) -> "JobStore":
+        """The store's protocol for jobs; ConfigurationError where the store has none."""
+        jobs = self._parts.jobs
+        if jobs is None:
+            raise ConfigurationError(f"the store '{self._parts.store_name}' keeps no jobs; choose one that does")
+        return jobs
+
+    @property
+    def graph(self) -> "GraphStore":
+        """The store's protocol for entities and relations; ConfigurationError where the store has none."""
+        graph: GraphStore | None = getattr(self._parts.store, "graph", None)
+        if graph is None:
+            raise ConfigurationError(f"the store '{self._parts.store_name}' keeps no graph; choose one that does")
+        return graph
+
+    @property
+    def conversations(self) -> "ConversationStore":
+        """The store's protocol for sessions and documents; ConfigurationError where the store has none."""
+        conversations: ConversationStore | None = getattr(self._parts.store, "conversations", None)
+        if conversations is None:
+            raise ConfigurationError(f"the store '{self._parts.store_name}' keeps no sessions; choose one that does")
+        return conversations
+
+    @property
+    def keeps_jobs(self) -> bool:
+        """Whether the store has a queue."""
+        return self._parts.jobs is not None
+
+    @property
+    def can_queue(self) -> bool:
+        """Whether anything here queues jobs: an extractor that may be away, or a plugin with a kind of its own."""
+        return self.asks_llm or self._parts.has_guest_kinds
+
+    @property
+    def asks_llm(self) -> bool:
+        """Whether adding a memory asks a language model, or another extractor that may be away."""
+        return self.settings.extractor not in (None, DEFAULT_EXTRACTOR)
+
+    async def submit(self, jobs: "Sequence[NewJob]") -> "list[Job]":
+        """Queue jobs, durably, and let this process's worker look for them; those of a key that waits or runs are that one."""
+        made = await self.jobs.enqueue(self.workspace, jobs)
+        self._parts.workplace.begin(self)
+        return made
+
+    async def get_job(self, job_id: str) -> "Job":
+        """A job by its id; JobNotFoundError where there is none, or where it was done a week ago."""
+        job = await self.jobs.get(self.workspace, job_id)
+        if job is None:
+            raise JobNotFoundError(f"there is no job {job_id[:100]} in workspace '{self.workspace}'")
+        return job
+
+    def does_jobs(self, kind: str) -> bool:
+        """Whether jobs of a kind can be queued and are done here."""
+        return self.keeps_jobs and self._parts.offers_jobs(kind)
+
+    def look_for_jobs(self, job_ids: tuple[str, ...] = ()) -> None:
+        """Let this process's worker look for jobs that were queued together with a memory; for these, only once."""
+        self._parts.workplace.begin_for(self, job_ids)
+
+    def serve_jobs(self) -> None:
+        """Do jobs in this process from the store's first use on; at once where the settings ask for an LLM."""
+        self._parts.workplace.open(self)
+        if self.asks_llm:
+            self._parts.workplace.begin(self)
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """Where operations are told of, without their contents."""
+        return self._parts.telemetry
+
     async def initialize(self) -> None:
         """Connect now instead of on first use; connecting twice is connecting once."""
         await self._parts.embedder()
@@ -68,24 +144,74 @@ class MemoryEngine:
         await self._parts.close()
 
     async def add_memory(
-        self, text: str, metadata: Mapping[str, Any] | None = None, *, replaces: str | None = None
+        self,
+        text: str,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        replaces: str | None = None,
+        wait_for_completion: bool = True,
     ) -> MemoryResult:
         """Keep a text: chunked, embedded, written in one transaction, durable when this returns.
 
-        The same text with the same metadata is kept once. A call that fails or is cancelled leaves nothing behind.
+        The same text with the same metadata is kept once. A call that fails or is cancelled leaves nothing behind. Where
+        the settings name an extractor, the text is read first and what it speaks of is kept with it; where that cannot be,
+        `on_llm_unavailable` decides. Without waiting for completion, a job reads it later.
         """
+        with self.telemetry.span("memory.add_memory") as span:
+            text, metadata = clean_text(text), clean_metadata(metadata)
+            span.set(text_length=len(text), metadata_keys=tuple(metadata))
+            reading = await self._read(text, metadata, wait=wait_for_completion)
+            result = await self._add(text, metadata, replaces, reading)
+            span.set(chunk_count=result.chunks_created, outcome=result.outcome)
+        return result
+
+    async def _read(self, text: str, metadata: Mapping[str, Any], *, wait: bool) -> Reading:
+        """What an extractor reads in a text, if the user wants one to."""
+        if not self._parts.extracts:
+            return UNREAD
+        if not wait:
+            return read_later()
+        timestamp = read_particulars(metadata).timestamp
+        with timed("extraction"):
+            return await read(self._parts.extractor, text, timestamp, self.settings.on_llm_unavailable)
+
+    async def _add(
+        self, text: str, metadata: Mapping[str, Any], replaces: str | None, reading: Reading
+    ) -> MemoryResult:
         from zapomni_core.adding import attended, prepare
 
-        text, metadata = clean_text(text), clean_metadata(metadata)
-
         async def add(embedder: "Embedder") -> "Added":
-            memory = await prepare(text, metadata, embedder, self._parts.reuse, replaces)
+            memory = await prepare(text, metadata, embedder, self._parts.reuse, replaces=replaces, reading=reading)
             writing = self._parts.store.add(self.workspace, memory, embedder.identity)
-            return await attended(writing, len(memory.chunks) + 2, "writing")
+            with timed("store"):
+                return await attended(writing, len(memory.chunks) + 2, "writing")
 
         added = await self._parts.embedding(add)
-        replaced = None if replaces == added.memory_id else replaces
-        return MemoryResult(added.memory_id, added.chunks, preview(text), added.outcome, replaced)
+        if added.job_ids:
+            self.look_for_jobs()
+        return MemoryResult(
+            added.memory_id,
+            added.chunks,
+            preview(text),
+            added.outcome,
+            replaced=None if replaces == added.memory_id else replaces,
+            status=reading.status,
+            entities_extracted=reading.entities,
+            relationships_extracted=reading.relations,
+            job_id=added.job_ids[0] if reading.status == "queued" else None,
+            failure=reading.failure,
+        )
+
+    async def reprocess(self, memory_ids: "Sequence[str] | None" = None, limit: int = 100) -> "tuple[list[Job], int]":
+        """Queue the reading of memories: those named, else the oldest that the extractor has not read; and how many are left."""
+        wanted, unread = memory_ids, 0
+        if wanted is None:
+            wanted, unread = await self.graph.unread(self.workspace, self._parts.extractor.name, limit)
+        else:
+            for memory_id in wanted:
+                await self.get_memory(memory_id)
+        jobs = await self.submit([extract_job(memory_id) for memory_id in dict.fromkeys(wanted)])
+        return jobs, max(unread - len(jobs), 0)
 
     async def search_memory(
         self,
@@ -98,14 +224,23 @@ class MemoryEngine:
         """The memories that answer a question, by words and by meaning."""
         from zapomni_core.search.searching import SearchRequest, search
 
-        request = SearchRequest(
-            query=_check_query(query), limit=_check_limit(limit), wanted=parse_filter(filters), max_tokens=max_tokens
-        )
-        started = time.perf_counter()
-        result = await self._parts.embedding(
-            lambda embedder: search(self._parts.store, embedder, self.workspace, request)
-        )
-        self._parts.count_search(time.perf_counter() - started)
+        with self.telemetry.span("memory.search_memory") as span:
+            request = SearchRequest(
+                query=_check_query(query),
+                limit=_check_limit(limit),
+                wanted=parse_filter(filters),
+                max_tokens=max_tokens,
+            )
+            span.set(limit=limit, filter_count=len(filters or ()))
+            started = time.perf_counter()
+            result = await self._parts.embedding(
+                lambda embedder: search(self._parts.store, embedder, self.workspace, request)
+            )
+            seconds = time.perf_counter() - started
+            self._parts.count_search(seconds)
+            span.set(
+                result_count=len(result.hits), query_time_ms=round(seconds * 1000, 3), degraded=bool(result.degraded)
+            )
         return result
 
     async def get_memory(self, memory_id: str) -> "Memory":
@@ -142,6 +277,10 @@ class MemoryEngine:
         """
         return await self._parts.reindex(embedder_name, on_progress)
 
+    async def with_embedder(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
+        """The result of work with the store's embedder, which need not be loaded for it."""
+        return await self._parts.embedding(work)
+
     async def get_stats(self) -> EngineStats:
         """How much there is, and how it is doing."""
         stored = await self._parts.store.stats(self.workspace)
@@ -161,7 +300,16 @@ class MemoryEngine:
             avg_query_latency_ms=self._parts.search_milliseconds,
             plugins=host.plugins,
             calls=host.calls,
+            jobs=await self._parts.job_counts(self.workspace),
+            llm=self._parts.llm_state,
         )
+
+    async def extract(self, text: str, *, timestamp: "datetime | None" = None) -> "Extraction":
+        """What a text speaks of, by the extractor that the settings name; by rules where they name none.
+
+        `timestamp` is when the text was true. LLMUnavailableError where the extractor needs a language model that is away.
+        """
+        return await self._parts.extractor.extract(text, timestamp=timestamp)
 
     async def embed(self, texts: list[str]) -> "list[Vector]":
         """Vectors of texts by the store's embedder, for plugins."""
@@ -171,125 +319,6 @@ class MemoryEngine:
         if memory is None:
             raise MemoryNotFoundError(f"there is no {what} {memory_id[:100]} in workspace '{self.workspace}'")
         return memory
-
-
-class Parts:
-    """What engines of several workspaces share: the store, the embedder, and what is counted of their work."""
-
-    def __init__(
-        self, settings: Settings, providers: Providers | None, store: "MemoryStore | None", embedder: "Embedder | None"
-    ) -> None:
-        self._settings = settings
-        self._providers = providers
-        self._store = store
-        self._embedder = embedder
-        self._embedder_is_given = embedder is not None
-        self._choosing = asyncio.Lock()
-        self._searches = 0
-        self._search_seconds = 0.0
-        self._wanted_vectors = 0
-        self._reused_vectors = 0
-
-    @property
-    def store(self) -> "MemoryStore":
-        """The store that the settings name; built here, connected by its first use."""
-        if self._store is None:
-            url = self._settings.store
-            name = url.partition("://")[0] if url else DEFAULT_STORE
-            context = ProviderContext(settings=self._settings, url=url)
-            self._store = self._offered.get("store", name).factory(context)
-        return self._store
-
-    async def embedder(self) -> "Embedder":
-        """The embedder that made the store's vectors; for a new store the one that the settings name."""
-        if self._embedder is None:
-            async with self._choosing:
-                self._embedder = self._embedder or await self._choose()
-        return self._embedder
-
-    async def embedding(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
-        """The result of work with the store's embedder; with the new one where another process made new vectors."""
-        embedder = await self.embedder()
-        try:
-            return await work(embedder)
-        except EmbedderMismatchError:
-            if self._embedder_is_given or await self.store.embedder() == embedder.identity:
-                raise
-            if self._embedder is embedder:
-                self._embedder = None
-            return await work(await self.embedder())
-
-    async def _choose(self) -> "Embedder":
-        kept = await self.store.embedder()
-        wanted = self._settings.embedder
-        if kept is not None and wanted not in (None, kept.name):
-            raise EmbedderMismatchError(
-                f"the store's vectors were made by embedder '{kept.name}', the settings ask for '{wanted}'; "
-                f"run: zapomni reindex --embedder {wanted}"
-            )
-        name = kept.name if kept else wanted or DEFAULT_EMBEDDER
-        embedder = self._make_embedder(name)
-        if kept not in (None, embedder.identity):
-            raise EmbedderMismatchError(
-                f"the store's vectors were made by another model of embedder '{name}'; run: zapomni reindex --embedder {name}"
-            )
-        return embedder
-
-    def _make_embedder(self, name: str) -> "Embedder":
-        embedder: Embedder = self._offered.get("embedder", name).factory(ProviderContext(settings=self._settings))
-        return embedder
-
-    async def reindex(self, name: str | None, on_progress: "OnBatch | None") -> int:
-        """Vectors by another embedder, which is used from then on."""
-        from zapomni_core.reindexing import reindex
-
-        kept = await self.store.embedder()
-        embedder = self._make_embedder(name or self._settings.embedder or (kept.name if kept else DEFAULT_EMBEDDER))
-        unused: Embedder | None = embedder
-        try:
-            made = await reindex(self.store, embedder, on_progress)
-            unused, self._embedder = self._embedder, embedder
-        finally:
-            if unused is not None:
-                await unused.close()
-        return made
-
-    async def reuse(self, embedder: "Embedder", digests: list[bytes]) -> "dict[bytes, Vector]":
-        """Vectors of contents that were embedded before."""
-        found = await self.store.vectors(embedder.identity, digests)
-        self._wanted_vectors += len(digests)
-        self._reused_vectors += len(found)
-        return found
-
-    @property
-    def reuse_rate(self) -> float | None:
-        """The share of vectors that did not have to be made."""
-        return self._reused_vectors / self._wanted_vectors if self._wanted_vectors else None
-
-    def count_search(self, seconds: float) -> None:
-        """Note one search."""
-        self._searches += 1
-        self._search_seconds += seconds
-
-    @property
-    def search_milliseconds(self) -> float | None:
-        """What a search took on average."""
-        return round(self._search_seconds / self._searches * 1000, 3) if self._searches else None
-
-    async def close(self) -> None:
-        """Close what was opened."""
-        if self._store is not None:
-            await self._store.close()
-        if self._embedder is not None:
-            await self._embedder.close()
-
-    @property
-    def _offered(self) -> Providers:
-        if self._providers is None:
-            from zapomni_core.providers import BUILT_IN
-
-            self._providers = Providers(BUILT_IN)
-        return self._providers
 
 
 def _check_query(query: str) -> str:

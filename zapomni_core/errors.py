@@ -5,6 +5,7 @@ Exception
 └── ZapomniError
     ├── ConfigurationError   a setting is wrong, or names something that nobody offers
     ├── ProcessingError      text could not be chunked, embedded or searched
+    ├── LLMUnavailableError  the language model gave no answer; `failure` says why
     ├── ToolError            a tool refuses on purpose; its message is meant for the client
     ├── UnknownToolError     no tool has that name
     ├── PluginError          a plugin cannot be taken; names its stage and the next step
@@ -12,13 +13,18 @@ Exception
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from zapomni_db.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from zapomni_core.llm.failure import LLMFailure
 
 __all__ = [
     "ConfigurationError",
     "ContractError",
     "DatabaseError",
+    "LLMUnavailableError",
     "PluginError",
     "ProcessingError",
     "ToolError",
@@ -37,6 +43,14 @@ class ConfigurationError(ZapomniError):
 
 class ProcessingError(ZapomniError):
     """Text could not be chunked, embedded or searched."""
+
+
+class LLMUnavailableError(ZapomniError):
+    """The language model gave no answer. `failure` has the code, and what to do next; all of it may be shown."""
+
+    def __init__(self, failure: "LLMFailure") -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class ToolError(ZapomniError):

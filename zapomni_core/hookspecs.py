@@ -6,7 +6,7 @@ None where it declares none; `engine` is built but not connected.
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 from pydantic import BaseModel
@@ -15,6 +15,9 @@ from zapomni_core.engine import MemoryEngine
 from zapomni_core.middleware import Middleware
 from zapomni_core.provider import Provider
 from zapomni_core.tool import Tool
+
+if TYPE_CHECKING:
+    import click
 
 PROJECT = "zapomni"
 
@@ -30,7 +33,7 @@ def zapomni_settings() -> type[BaseModel]:
 
 @hookspec
 def zapomni_providers(settings: Any) -> Iterable[Provider]:
-    """What can replace a part: stores and embedders, chosen by name in the settings and built when first needed."""
+    """What can replace a part or do jobs: stores, embedders, kinds of jobs, known by name and built when first needed."""
     raise AssertionError
 
 
@@ -43,6 +46,12 @@ def zapomni_tools(engine: MemoryEngine, settings: Any) -> Iterable[Tool]:
 @hookspec
 def zapomni_middleware(engine: MemoryEngine, settings: Any) -> Iterable[Middleware]:
     """What goes around every call: observers, transforms, guards."""
+    raise AssertionError
+
+
+@hookspec
+def zapomni_commands(engine: MemoryEngine, settings: Any) -> "Iterable[click.Command]":
+    """What a person may type after `zapomni`. Import click in the hook: the server needs no command line."""
     raise AssertionError
 
 

@@ -3,22 +3,34 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from zapomni_db.records import EmbedderIdentity
+from zapomni_db.records import EmbedderIdentity, JobCounts
+
+if TYPE_CHECKING:
+    from zapomni_core.llm import LLMFailure
 
 Verdict = Literal["good", "weak", "nothing relevant"]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryResult:
-    """A memory that was added, or that was there already."""
+    """A memory that was added, or that was there already; it is kept and can be found, whatever the status.
+
+    `degraded` and `queued` say that it was not read for entities, because of the `failure` if there was one; a queued one
+    is read by the job.
+    """
 
     memory_id: str
     chunks_created: int
     text_preview: str
     outcome: Literal["stored", "existing", "restored"] = "stored"
     replaced: str | None = None
+    status: Literal["success", "degraded", "queued"] = "success"
+    entities_extracted: int | None = None
+    relationships_extracted: int | None = None
+    job_id: str | None = None
+    failure: "LLMFailure | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +49,7 @@ class SearchHit:
     conversation: str
     timestamp: datetime | None
     created_at: datetime
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,5 +89,7 @@ class EngineStats:
     workspaces: tuple[str, ...]
     cache_hit_rate: float | None = None
     avg_query_latency_ms: float | None = None
+    jobs: JobCounts | None = None
+    llm: Mapping[str, Any] | None = None
     plugins: tuple[Mapping[str, Any], ...] = ()
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

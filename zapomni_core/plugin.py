@@ -1,10 +1,14 @@
 """The door: the only module a plugin author imports from, beside `zapomni_core.testing`."""
 
+from typing import TYPE_CHECKING, Any
+
 from zapomni_core.call import Call, CallContext, current_call
 from zapomni_core.embedding import Embedder, Profile
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.errors import DatabaseError, ProcessingError, ToolError
+from zapomni_core.errors import DatabaseError, LLMUnavailableError, ProcessingError, ToolError
+from zapomni_core.extraction import Extractor
 from zapomni_core.hookspecs import hookimpl
+from zapomni_core.jobs import JobKind, JobProgress, Postpone
 from zapomni_core.middleware import CallNext, Middleware
 from zapomni_core.provider import Provider, ProviderContext
 from zapomni_core.responses import (
@@ -15,42 +19,114 @@ from zapomni_core.responses import (
     response_schema,
 )
 from zapomni_core.tool import Tool, ToolResult, tool
+from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.filters import Filter
-from zapomni_db.records import Added, ChunkFound, EmbedderIdentity, Memory, NewChunk, NewMemory, StoreStats
-from zapomni_db.store import MemoryStore, Reembedding, Snapshot
+from zapomni_db.records import (
+    Added,
+    ChunkFound,
+    DocumentRecord,
+    EmbedderIdentity,
+    Entity,
+    Evidence,
+    Extraction,
+    GraphCounts,
+    Job,
+    JobCounts,
+    Memory,
+    MessageRecord,
+    NewChunk,
+    NewEntity,
+    NewJob,
+    NewMemory,
+    NewRelation,
+    Relation,
+    SessionRecord,
+    StoreStats,
+)
+from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore, Reembedding, Snapshot
+
+if TYPE_CHECKING:
+    from zapomni_core.sessions import (
+        AgentResponse,
+        ApprovalRequest,
+        Document,
+        MemoryManager,
+        Message,
+        Session,
+        ToolGapReport,
+    )
 
 __all__ = [
     "Added",
+    "AgentResponse",
+    "ApprovalRequest",
     "Call",
     "CallContext",
     "CallNext",
     "ChunkFound",
+    "ConversationStore",
     "DatabaseError",
     "DegradedResponse",
+    "Document",
+    "DocumentRecord",
     "Embedder",
     "EmbedderIdentity",
+    "Entity",
     "ErrorResponse",
+    "Evidence",
+    "Extraction",
+    "Extractor",
     "Filter",
+    "GraphCounts",
+    "GraphStore",
+    "InvalidInputError",
+    "Job",
+    "JobCounts",
+    "JobKind",
+    "JobProgress",
+    "JobStore",
+    "LLMUnavailableError",
     "Memory",
     "MemoryEngine",
+    "MemoryManager",
+    "MemoryNotFoundError",
     "MemoryStore",
+    "Message",
+    "MessageRecord",
     "Middleware",
     "NewChunk",
+    "NewEntity",
+    "NewJob",
     "NewMemory",
+    "NewRelation",
+    "Postpone",
     "ProcessingError",
     "Profile",
     "Provider",
     "ProviderContext",
     "QueuedResponse",
     "Reembedding",
+    "Relation",
+    "Session",
+    "SessionRecord",
     "Snapshot",
     "StoreStats",
     "SuccessResponse",
     "Tool",
     "ToolError",
+    "ToolGapReport",
     "ToolResult",
     "current_call",
     "hookimpl",
     "response_schema",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Sessions when they are asked for: their models take longer to build than all the rest."""
+    if name in __all__:
+        import zapomni_core.sessions
+
+        return getattr(zapomni_core.sessions, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Parts that can be replaced: stores and embedders, offered by plugins, chosen by name, built when first needed."""
+"""Parts that plugins offer, by name, and that are built when first needed: stores, embedders, extractors, kinds of jobs."""
 
 import difflib
 from collections.abc import Callable, Iterable
@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.settings import Settings
 
-Kind = Literal["store", "embedder"]
+Kind = Literal["store", "embedder", "extractor", "job"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 
@@ -22,7 +22,10 @@ class ProviderContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """One replaceable part. The name is what the user writes: a store's is the scheme of its URL."""
+    """One replaceable part. The name is what the user writes: a store's is the scheme of its URL.
+
+    Of stores, embedders and extractors one is chosen; of kinds of jobs all are there, each for the jobs of its name.
+    """
 
     kind: Kind
     name: str
@@ -58,4 +61,12 @@ class Providers:
 
     def names(self, kind: Kind) -> list[str]:
         """The names that can be chosen."""
-        return [name for offered, name in self._owned if offered == kind]
+        return [provider.name for provider in self.of_kind(kind)]
+
+    def of_kind(self, kind: Kind) -> list[Provider]:
+        """Everything of a kind that is offered."""
+        return [provider for _, provider in self._owned.values() if provider.kind == kind]
+
+    def withdraw(self, plugin: str) -> None:
+        """Offer nothing of a plugin's any more."""
+        self._owned = {key: owned for key, owned in self._owned.items() if owned[0] != plugin}

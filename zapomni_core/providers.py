@@ -1,5 +1,7 @@
-"""The built-in parts, offered like anyone's: the SQLite store and the default embedder."""
+"""The built-in parts, offered like anyone's: the SQLite store, the default embedder, two extractors."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -9,6 +11,9 @@ from zapomni_core.provider import Provider, ProviderContext
 
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder
+    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.extraction import Extractor
+    from zapomni_core.jobs.kinds import JobKind
     from zapomni_db.sqlite import SQLiteStore
 
 
@@ -33,14 +38,61 @@ def make_default_embedder(_context: ProviderContext) -> "Embedder":
     return DefaultEmbedder()
 
 
+def make_rules_extractor(_context: ProviderContext) -> "Extractor":
+    """The extractor that needs no model."""
+    from zapomni_core.extraction.rules import RulesExtractor
+
+    return RulesExtractor()
+
+
+def make_llm_extractor(context: ProviderContext) -> "Extractor":
+    """The extractor that asks the language model of the settings."""
+    from zapomni_core.extraction.llm import LLMExtractor
+    from zapomni_core.llm import LLM
+
+    return LLMExtractor(LLM(context.settings.llm))
+
+
+def make_embed_job(_context: ProviderContext) -> "JobKind":
+    """The kind of job that makes vectors of what was kept without."""
+    from zapomni_core.jobs.embedding import EmbedPending
+
+    return EmbedPending()
+
+
+def make_extract_job(_context: ProviderContext) -> "JobKind":
+    """The kind of job that reads a memory for entities."""
+    from zapomni_core.extracting import ExtractMemory
+
+    return ExtractMemory()
+
+
 BUILT_IN = (
     Provider(kind="store", name="sqlite", factory=make_sqlite_store, summary="One SQLite file on this machine."),
     Provider(
         kind="embedder", name="default", factory=make_default_embedder, summary="Multilingual, offline, 16 languages."
     ),
+    Provider(
+        kind="extractor", name="rules", factory=make_rules_extractor, summary="By patterns, offline, in any script."
+    ),
+    Provider(
+        kind="extractor", name="llm", factory=make_llm_extractor, summary="By the language model of the settings."
+    ),
+    Provider(
+        kind="job", name="embed", factory=make_embed_job, summary="Makes the vectors of messages and documents later."
+    ),
+    Provider(kind="job", name="extract", factory=make_extract_job, summary="Reads a memory for entities later."),
 )
 
 
 @hookimpl
 def zapomni_providers() -> tuple[Provider, ...]:
     return BUILT_IN
+
+
+@hookimpl
+@asynccontextmanager
+async def zapomni_lifespan(engine: "MemoryEngine") -> AsyncIterator[None]:
+    """A server does jobs; a command, which is over in a moment, does not."""
+    engine.serve_jobs()
+    yield

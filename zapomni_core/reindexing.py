@@ -9,7 +9,7 @@ from zapomni_core.errors import ConfigurationError
 from zapomni_core.intake import Particulars
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound
-from zapomni_db.store import MemoryStore, Reembedding
+from zapomni_db.store import GraphStore, MemoryStore, Reembedding
 
 BATCH = 512
 """Chunks that are kept at a time: about what a killed run has to do again."""
@@ -30,8 +30,33 @@ async def reindex(store: MemoryStore, embedder: Embedder, on_progress: OnBatch |
         if chunks:
             await _embed(target, embedder, chunks, _shifted(on_progress, done, done + left))
             done += len(chunks)
-        elif await _switch(target, embedder):
+            continue
+        await embed_entities(store, embedder)
+        if await _switch(target, embedder):
             return done
+
+
+async def embed_entities(store: MemoryStore, embedder: Embedder) -> int:
+    """Make the vectors that entities of all workspaces still wait for, if the store has a graph; how many."""
+    graph: GraphStore | None = getattr(store, "graph", None)
+    done = 0
+    while graph and (entities := await graph.without_vector(embedder.identity, BATCH)):
+        vectors = await embedder.embed([name for _, name in entities])
+        await graph.fill(embedder.identity, [(one, vector) for (one, _), vector in zip(entities, vectors, strict=True)])
+        done += len(entities)
+    return done
+
+
+async def embed_pending(store: MemoryStore, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
+    """Make the vectors that chunks of all workspaces still wait for; how many. Several may do it at once, to no harm."""
+    target = _reembedding(store)
+    done = 0
+    while True:
+        chunks, left = await target.pending(embedder.identity, BATCH)
+        if not chunks:
+            return done
+        await _embed(target, embedder, chunks, _shifted(on_progress, done, done + left))
+        done += len(chunks)
 
 
 async def _embed(

@@ -9,6 +9,11 @@ ErrorType = Literal[
 ]
 
 
+def _if_it_applies(description: str, **rules: Any) -> Any:
+    """A field that is left out of the answer where it has nothing to say."""
+    return Field(default=None, exclude_if=lambda value: value is None, description=description, **rules)
+
+
 class _Response(BaseModel):
     model_config = ConfigDict(frozen=True)
 
@@ -21,18 +26,25 @@ class SuccessResponse(_Response):
     """Everything that was asked for is done, and durable."""
 
     status: Literal["success"] = "success"
+    entities_extracted: int | None = _if_it_applies("How many entities were read in it.", ge=0)
+    relationships_extracted: int | None = _if_it_applies("How many relations were read in it.", ge=0)
 
 
 class DegradedResponse(_Response):
     """Part of it is done; `message` says which part is not."""
 
     status: Literal["degraded"] = "degraded"
+    raw_stored: bool | None = _if_it_applies("Whether the text is kept and can be found.")
+    entities_extracted: int | None = _if_it_applies("How many entities were read in it.", ge=0)
+    reprocess_available: bool | None = _if_it_applies("Whether what is missing can be made up for later.")
 
 
 class QueuedResponse(_Response):
     """It is kept and will be done; nothing has to be sent again."""
 
     status: Literal["queued"] = "queued"
+    raw_stored: bool | None = _if_it_applies("Whether the text is kept and can be found.")
+    job_id: str | None = _if_it_applies("The receipt: what get_job asks for.")
 
 
 class ErrorResponse(_Response):

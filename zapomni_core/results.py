@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from zapomni_core.errors import DatabaseError, ProcessingError, ToolError
+from zapomni_core.errors import ConfigurationError, DatabaseError, LLMUnavailableError, ProcessingError, ToolError
 from zapomni_core.host.schemas import is_json
 from zapomni_core.host.validation import CheckedTool
-from zapomni_core.responses import ErrorResponse
+from zapomni_core.responses import ErrorResponse, ErrorType
 from zapomni_core.tool import ToolResult
+from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 
 ERROR_KEY = "zapomni/error"
 _PARTS: dict[Any, dict[str, type]] = {
@@ -17,17 +18,27 @@ _PARTS: dict[Any, dict[str, type]] = {
     "resource": {"resource": dict},
 }
 _BESIDE_CONTENT = {"isError", "structuredContent", "_meta"}
+_OUR_FAULT = 500
+# Their messages are safe to show: they name a field and a rule, an id that the caller sent, or a setting.
+_TOLD_AS_THEY_ARE: list[tuple[type[Exception], ErrorType, str, int]] = [
+    (InvalidInputError, "validation", "INVALID_ARGUMENTS", 400),
+    (MemoryNotFoundError, "not_found", "MEMORY_NOT_FOUND", 404),
+    (JobNotFoundError, "not_found", "JOB_NOT_FOUND", 404),
+    (ConfigurationError, "internal", "CONFIGURATION", 503),
+]
 
 
 def check_result(result: Any, tool: CheckedTool) -> str | None:
     """What is wrong with a tool's result; None if nothing is. Never quotes it: results are private."""
     problem = _shape_problem(result)
-    if problem or tool.output_validator is None:
+    if problem or tool.output_schema is None:
         return problem
     if result.get("isError") and "structuredContent" not in result:
         return None
     if "structuredContent" not in result:
         return "structuredContent is missing, though the tool has an output_schema"
+    if tool.accepts_output(result["structuredContent"]):
+        return None
     error = next(tool.output_validator.iter_errors(result["structuredContent"]), None)
     if error is None:
         return None
@@ -45,7 +56,7 @@ def error_result(error: ErrorResponse, tool: CheckedTool | None = None) -> dict[
 
 
 def describe_failure(error: BaseException, tool: str) -> ErrorResponse:
-    """What the client may know of an exception: all of a ToolError, nothing but its kind of any other."""
+    """What the client may know of an exception: all of one that is meant for it, nothing but its kind of any other."""
     if isinstance(error, ToolError):
         return ErrorResponse(
             message=str(error),
@@ -55,6 +66,17 @@ def describe_failure(error: BaseException, tool: str) -> ErrorResponse:
             recoverable=error.recoverable,
             suggestion=error.suggestion,
         )
+    if isinstance(error, LLMUnavailableError):
+        return without_llm(error)
+    for kind, error_type, code, status in _TOLD_AS_THEY_ARE:
+        if isinstance(error, kind):
+            return ErrorResponse(
+                message=str(error),
+                error_type=error_type,
+                error_code=code,
+                status_code=status,
+                recoverable=status < _OUR_FAULT,
+            )
     if isinstance(error, DatabaseError):
         return ErrorResponse(
             message="Database temporarily unavailable. Please retry in a few seconds.",
@@ -64,19 +86,33 @@ def describe_failure(error: BaseException, tool: str) -> ErrorResponse:
             recoverable=True,
             retry_after_seconds=5,
         )
-    kind = "processing" if isinstance(error, ProcessingError) else "internal"
+    ours: ErrorType = "processing" if isinstance(error, ProcessingError) else "internal"
     return ErrorResponse(
         message=f"An internal error occurred in tool '{tool}'. The server's log has the details.",
-        error_type=kind,
-        error_code=f"{kind.upper()}_ERROR",
+        error_type=ours,
+        error_code=f"{ours.upper()}_ERROR",
         status_code=500,
         recoverable=False,
     )
 
 
+def without_llm(error: LLMUnavailableError) -> ErrorResponse:
+    """What to tell where the language model gave no answer."""
+    failure = error.failure
+    return ErrorResponse(
+        message=failure.message,
+        error_type="llm_unavailable",
+        error_code=failure.code,
+        status_code=503,
+        recoverable=failure.recoverable,
+        suggestion=failure.suggestion,
+        retry_after_seconds=failure.retry_after_seconds,
+    )
+
+
 def _admits(tool: CheckedTool, record: dict[str, Any]) -> bool:
     try:
-        return tool.output_validator is None or bool(tool.output_validator.is_valid(record))
+        return tool.accepts_output(record) or bool(tool.output_validator.is_valid(record))
     except RecursionError:  # a schema that refers to itself without end
         return False
 
@@ -90,8 +126,9 @@ def _shape_problem(result: Any) -> str | None:
         return f"it has an unknown key {min(map(repr, unknown))[:50]}"
     if not isinstance(result.get("isError", False), bool):
         return "'isError' must be true or false"
-    if not isinstance(result.get("_meta", {}), dict):
-        return "'_meta' must be a dict"
+    for key in ("_meta", "structuredContent"):
+        if not isinstance(result.get(key, {}), dict):
+            return f"'{key}' must be a dict"
     for number, part in enumerate(result["content"]):
         if problem := _part_problem(part):
             return f"content[{number}] {problem}"

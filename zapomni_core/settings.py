@@ -141,7 +141,14 @@ class LLMSettings(_Table):
     base_url: str | None = Field(None, description="Where the provider listens; unset, the provider's usual address.")
     model: str | None = Field(None, description="The name of the model, as the provider knows it.")
     api_key: SecretStr | None = Field(
-        None, description='The key for the provider; `{ env = "NAME" }` in the file takes it from a variable.'
+        None,
+        description=(
+            'The key for the provider; `{ env = "NAME" }` in the file takes it from a variable. '
+            "Unset: the variable `OPENAI_API_KEY`, where the provider is `openai`."
+        ),
+    )
+    timeout_seconds: Seconds = Field(
+        60, description="How long one question may take, with everything that is tried again, in seconds."
     )
 
 
@@ -186,6 +193,15 @@ class ToolSettings(_Table):
     )
 
 
+class TelemetrySettings(_Table):
+    """Traces and metrics by OpenTelemetry. Where they go is said by its own variables: `OTEL_EXPORTER_OTLP_ENDPOINT` and so on."""
+
+    enabled: bool = Field(default=False, description="Whether spans and metrics are sent; needs `zapomni[otel]`.")
+    service_name: Annotated[str, StringConstraints(max_length=255), AfterValidator(_not_blank)] = Field(
+        "zapomni", description="The service that they are sent as. Unset, `OTEL_SERVICE_NAME` may say another."
+    )
+
+
 class Settings(_Table):
     """Everything that a user can set."""
 
@@ -218,6 +234,7 @@ class Settings(_Table):
             "memory without entities, `queue_retry` adds it and extracts them later."
         ),
     )
+    telemetry: TelemetrySettings = Field(TelemetrySettings(), description="Traces and metrics by OpenTelemetry.")
     plugins: PluginsSettings = Field(
         PluginsSettings(), repr=False, description="Which plugins are taken, and their own settings."
     )

@@ -180,4 +180,5 @@ def _as_result(value: Any) -> dict[str, Any]:
         value = value.model_dump(mode="json")
     if isinstance(value, dict) and isinstance(value.get("content"), list) and "isError" in value:
         return value
-    return ToolResult.text(json.dumps(value, ensure_ascii=False), structured=value)
+    structured = value if isinstance(value, dict) else None  # MCP's structured content is an object
+    return ToolResult.text(json.dumps(value, ensure_ascii=False), structured=structured)

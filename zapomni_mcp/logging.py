@@ -15,6 +15,10 @@ _LONGEST_REPR = 500
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # At DEBUG these print whole messages, and with them the text of memories.
 _TALKATIVE = ("mcp", "sse_starlette")
+# They tell of every attempt to reach an endpoint that is away; zapomni.telemetry tells of it once.
+_REPETITIVE = ("opentelemetry.exporter", "opentelemetry.sdk._shared_internal")
+# It quotes headers that it cannot read, and with them somebody's key.
+_INDISCREET = "opentelemetry.util.re"
 
 Fields = MutableMapping[str, Any]
 
@@ -30,6 +34,9 @@ def configure(level: str) -> None:
     logging.getLogger("zapomni").setLevel(wanted)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(others, logging.INFO))
+    for name in _REPETITIVE:
+        logging.getLogger(name).setLevel(wanted if wanted == logging.DEBUG else logging.CRITICAL)
+    logging.getLogger(_INDISCREET).setLevel(logging.CRITICAL)
     logging.captureWarnings(capture=True)
     logging.raiseExceptions = False
 

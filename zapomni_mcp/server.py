@@ -147,8 +147,19 @@ class MCPServer:
                 on_progress=context.session.report_progress,
             )
         except UnknownToolError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+            raise MCPError(types.INVALID_PARAMS, str(error), self._gap(error)) from None
         return COMPLETE | result
+
+    def _gap(self, error: UnknownToolError) -> dict[str, Any]:
+        """What is missing, as a report that an agent can act on, or hand on."""
+        from zapomni_core import ToolGapReport
+
+        report = ToolGapReport(
+            missing_tools=[error.name],
+            attempted_task=f"call of {error.name}",
+            existing_tools_checked=[tool.name for tool in self.app.registry],
+        )
+        return report.model_dump(mode="json") | {"nearest_tools": list(error.nearest)}
 
     async def _remember_session(self, context: ServerRequestContext[Any], _params: types.NotificationParams) -> None:
         """Handshake-era clients are told of changes over the session; modern ones over their subscription."""

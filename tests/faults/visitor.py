@@ -13,6 +13,8 @@ import signal
 import sys
 from pathlib import Path
 
+from zapomni_core import MemoryEngine, MemoryManager
+from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
 from zapomni_db.errors import DatabaseError
 from zapomni_db.sqlite import SQLiteStore
@@ -112,6 +114,20 @@ async def _live_wildly(store, name, chance):
             say("intent", "purge", gone)
             await store.purge(WORKSPACE, deleted_before=float("inf"), memory_ids=[gone])
             say("done", "purge", gone)
+
+
+async def talk(store, name):
+    """Says one thing after the other in the session of this name's second half, in three strands, until it is killed."""
+    speaker, session = name.split("@")
+    memory = MemoryManager(MemoryEngine(store=store, embedder=HashingEmbedder()))
+
+    async def go_on(strand):
+        for number in range(1_000_000):
+            text = f"{speaker}.{strand}.{number}"
+            say("intent", text)
+            say("done", text, await memory.store_message(session, "user", text, {"number": number}))
+
+    await asyncio.gather(*map(go_on, range(3)))
 
 
 async def main(path, command, argument="") -> None:

@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from tests.e2e.venvs import build_venv
 from tests.e2e.wire import environment
 from zapomni_core import errors, plugin, testing
+from zapomni_core.app import compose
 from zapomni_core.host import schemas, validation
 from zapomni_core.host.hooks import SPECS
 from zapomni_core.settings import Settings
@@ -249,9 +250,15 @@ def test_links_lead_to_files(page):
     assert [link for link in links(page) if not (page.parent / link).exists()] == []
 
 
+def everything_that_can_be_typed() -> click.Group:
+    """Our own commands and those of the plugins that are installed here, which are ours."""
+    brought = compose().commands
+    return click.Group("zapomni", {**cli.commands, **{name: brought.get(name) for name in brought}}, params=cli.params)
+
+
 @every_page(lambda page: any(mentions(page)))
 def test_the_commands_that_a_page_mentions_exist(page):
-    tree = dict(command_tree(cli))
+    tree = dict(command_tree(everything_that_can_be_typed()))
     for words, rest in mentions(page):
         path = max((one for one in tree if f"zapomni {words} ".startswith(f"{one} ")), key=len)
         known = {option for command in (tree[path], cli) for one in command.params for option in one.opts}

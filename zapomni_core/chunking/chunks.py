@@ -12,6 +12,8 @@ from zapomni_core.chunking.packing import first_pieces
 from zapomni_core.chunking.pieces import pieces_of
 from zapomni_core.chunking.sections import Block, Section
 
+LONGEST_TOKEN = 8  # characters, in a text that is worth counting
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -56,10 +58,18 @@ def _sections(text: str, language: str | None) -> list[Section]:
     return [Section("", (Block(0, len(text), PROSE),))]
 
 
+def _surely_fits(text: str, tokens: Callable[[str], int], chunk_tokens: int) -> bool:
+    """Whether a text is one chunk, however it would be cut: most are, and cutting costs more than counting."""
+    return len(text) <= chunk_tokens * LONGEST_TOKEN and tokens(text) <= chunk_tokens * 3 // 4
+
+
 def _chunks(
     text: str, section: Section, tokens: Callable[[str], int], chunk_tokens: int, overlap_tokens: int
 ) -> Iterator[Chunk]:
-    end = section.blocks[-1].end
+    start, end = section.blocks[0].start, section.blocks[-1].end
+    if _surely_fits(text[start:end], tokens, chunk_tokens):
+        yield Chunk(start, start, end, section.heading)
+        return
     pieces = pieces_of(text, section.blocks, tokens, chunk_tokens)
     firsts = list(first_pieces(pieces, chunk_tokens))
     ends = [piece.start for piece in firsts[1:]] + [end]

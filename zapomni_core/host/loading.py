@@ -2,16 +2,17 @@
 
 import difflib
 import inspect
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from zapomni_core.dispatch import Dispatcher
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import PluginError
+from zapomni_core.host.commands import Commands
 from zapomni_core.host.discovery import Found, name_problem, refusal
 from zapomni_core.host.hooks import Hooks
 from zapomni_core.host.importing import Import
@@ -23,6 +24,9 @@ from zapomni_core.middleware import STAGES, Middleware
 from zapomni_core.provider import KINDS, Provider, Providers
 from zapomni_core.settings import Settings, ToolSettings
 
+if TYPE_CHECKING:
+    import click
+
 SLOW_IMPORT_MS = 500
 
 Lifespan = AbstractAsyncContextManager[None]
@@ -32,10 +36,12 @@ Lifespan = AbstractAsyncContextManager[None]
 class Offer:
     """Everything one plugin offers, checked but not yet taken."""
 
+    plugin: Any = None
+    settings: BaseModel | None = None
     tools: list[CheckedTool] = field(default_factory=list)
     set_aside: list[CheckedTool] = field(default_factory=list)
-    providers: list[Provider] = field(default_factory=list)
     middleware: list[Middleware] = field(default_factory=list)
+    commands: "list[click.Command]" = field(default_factory=list)
     lifespan: Lifespan | None = None
 
 
@@ -52,6 +58,7 @@ class Loader:
     ) -> None:
         self.report = HostReport()
         self.lifespans: dict[str, Lifespan] = {}
+        self.commands = Commands()
         self._engine = engine
         self._settings = settings
         self._registry = registry
@@ -61,12 +68,16 @@ class Loader:
         self._set_aside: list[CheckedTool] = []
 
     def load(self, found: Sequence[Found]) -> None:
-        """Import what the user permits, then take each plugin in the order given."""
+        """Import what the user permits, then take each plugin in the order given.
+
+        What they all provide comes first, for which tools a plugin offers may depend on it.
+        """
         imports = [(self.report.add(one), one) for one in found]
         started = [(report, one, self._begin(report, one)) for report, one in imports]
-        for report, one, under_way in started:
-            if under_way is not None:
-                self._take(report, one, under_way)
+        opened = [(report, one, self._open(report, one, under_way)) for report, one, under_way in started if under_way]
+        for report, one, offer in opened:
+            if report.state != "failed":
+                self._take(report, one.name, offer)
         self._take_set_aside()
 
     def _begin(self, report: PluginReport, found: Found) -> Import | None:
@@ -82,48 +93,51 @@ class Loader:
             return None
         return Import(found, self._settings.plugins.import_seconds)
 
-    def _take(self, report: PluginReport, found: Found, under_way: Import) -> None:
-        plugin = None
-        try:
-            plugin = under_way.finish()
+    def _open(self, report: PluginReport, found: Found, under_way: Import) -> Offer:
+        """Import a plugin, and take what it provides."""
+        offer = Offer()
+        with _reporting(report, offer):
+            offer.plugin = under_way.finish()
             report.import_ms = round(under_way.seconds * 1000, 1)
             if report.import_ms > SLOW_IMPORT_MS:
                 report.warnings.append(
                     f"its import took {report.import_ms:.0f} ms: import heavy libraries where they are used"
                 )
-            self._hooks.add(plugin, found.name)
-            offer = self._stage(plugin, found.name)
-        except PluginError as error:
-            report.fail(error)
-            return
-        except Exception as error:  # noqa: BLE001 (the seam: loading a plugin)
-            report.fail(PluginError("hooks", quoted(error, plugin), "mend or update the plugin, or disable it"))
-            return
-        self._accept(report, found.name, offer)
+            self._hooks.add(offer.plugin, found.name)
+            offer.settings = self._plugin_settings(offer.plugin, found.name)
+            provided = self._hooks.call_for_list(offer.plugin, "zapomni_providers", settings=offer.settings)
+            self._providers.take(found.name, [self._check_provider(one) for one in provided])
+        return offer
+
+    def _take(self, report: PluginReport, name: str, offer: Offer) -> None:
+        with _reporting(report, offer):
+            self._stage(offer, name)
+        if report.state == "failed":
+            self._providers.withdraw(name)
+        else:
+            self._accept(report, name, offer)
 
     def _accept(self, report: PluginReport, name: str, offer: Offer) -> None:
         self._registry.take(offer.tools)
         self._dispatcher.use(name, offer.middleware)
-        self._providers.take(name, offer.providers)
+        self.commands.take(name, offer.commands)
         self._set_aside += offer.set_aside
         if offer.lifespan is not None:
             self.lifespans[name] = offer.lifespan
         report.state = "loaded"
         report.tools = [tool.name for tool in offer.tools]
         report.middleware = [f"{one.stage} {type(one).__name__}" for one in offer.middleware]
+        report.commands = [str(command.name) for command in offer.commands]
 
-    def _stage(self, plugin: Any, name: str) -> Offer:
-        given = {"engine": self._engine, "settings": self._plugin_settings(plugin, name)}
-        offer = Offer()
-        for provider in self._hooks.call_for_list(plugin, "zapomni_providers", settings=given["settings"]):
-            offer.providers.append(self._check_provider(provider))
+    def _stage(self, offer: Offer, name: str) -> None:
+        plugin, given = offer.plugin, {"engine": self._engine, "settings": offer.settings}
         for tool in self._hooks.call_for_list(plugin, "zapomni_tools", **given):
             self._stage_tool(offer, tool, name)
         offer.middleware = [
             _check_middleware(one) for one in self._hooks.call_for_list(plugin, "zapomni_middleware", **given)
         ]
+        offer.commands = self.commands.check(name, self._hooks.call_for_list(plugin, "zapomni_commands", **given))
         offer.lifespan = _check_lifespan(self._hooks.call(plugin, "zapomni_lifespan", **given))
-        return offer
 
     def _plugin_settings(self, plugin: Any, name: str) -> BaseModel | None:
         model = self._hooks.call(plugin, "zapomni_settings")
@@ -186,6 +200,17 @@ class Loader:
                 report.warnings.append(
                     f"offers '{tool.name}' because plugin '{wanted}', its owner by the settings, does not"
                 )
+
+
+@contextmanager
+def _reporting(report: PluginReport, offer: Offer) -> Iterator[None]:
+    """Let a plugin fail alone, and report why."""
+    try:
+        yield
+    except PluginError as error:
+        report.fail(error)
+    except Exception as error:  # noqa: BLE001 (the seam: loading a plugin)
+        report.fail(PluginError("hooks", quoted(error, offer.plugin), "mend or update the plugin, or disable it"))
 
 
 def _conflict(plugin: str, offered: str, name: str, owner: str) -> PluginError:

@@ -26,6 +26,7 @@ class PluginReport:
     import_ms: float | None = None
     tools: list[str] = field(default_factory=list)
     middleware: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
@@ -36,7 +37,7 @@ class PluginReport:
     def fail(self, error: PluginError) -> None:
         """Note where it failed; it offers nothing from now on."""
         self.state, self.stage, self.cause, self.fix = "failed", error.stage, str(error), error.fix
-        self.tools, self.middleware = [], []
+        self.tools, self.middleware, self.commands = [], [], []
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON."""

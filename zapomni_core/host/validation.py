@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from zapomni_core.host.accepting import Accepts, acceptor
 from zapomni_core.host.schemas import check_schema, is_json, validator
 
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]*")
@@ -30,6 +31,16 @@ class CheckedTool:
     annotations: Mapping[str, bool] = field(default_factory=dict)
     timeout_seconds: float | None = None
     plugin: str = ""
+
+    @cached_property
+    def accepts_arguments(self) -> Accepts:
+        """Sure of most arguments that are right, and quickly; else the validator decides."""
+        return acceptor(self.input_schema)
+
+    @cached_property
+    def accepts_output(self) -> Accepts:
+        """The same for results."""
+        return acceptor(True if self.output_schema is None else self.output_schema)
 
     @cached_property
     def arguments_validator(self) -> Any:

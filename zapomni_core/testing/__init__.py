@@ -8,6 +8,7 @@ async def test_hello():
 """
 
 from zapomni_core.testing.contract import PluginContract
+from zapomni_core.testing.failures import FailureContract
 from zapomni_core.testing.running import RunningApp, running, text_of
 
-__all__ = ["PluginContract", "RunningApp", "running", "text_of"]
+__all__ = ["FailureContract", "PluginContract", "RunningApp", "running", "text_of"]

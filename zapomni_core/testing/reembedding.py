@@ -4,9 +4,10 @@ import time
 from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
+from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
 from zapomni_core.testing.stores import StoreContract, add
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import EmbedderIdentity
@@ -78,6 +79,26 @@ class ReembeddingContract(StoreContract):
         await store.switch(EMBEDDER)
         assert await best_by_vector(store, "first") == "first"
 
+    async def test_a_chunk_without_a_vector_is_found_by_words_until_it_gets_one(
+        self, store: ReembeddingStore, other: MemoryStore
+    ) -> None:
+        await add(store, "before")
+        await store.add(WORKSPACE, sample_memory("later", replace(sample_chunk("later"), vector=None)), EMBEDDER)
+        await add(store, "after")
+        assert await words_and_cosines(other, "later") == ([1], {0: True, 1: False, 2: True}, [0, 2])
+        assert await store.check() == []
+        assert await refill(store, EMBEDDER) == [1, 0]
+        assert await words_and_cosines(other, "later") == ([1], {0: True, 1: True, 2: True}, [0, 1, 2])
+        assert await best_by_vector(other, "later") == "later"
+        assert await store.check() == []
+
+    async def test_a_store_without_any_vector_can_be_searched(self, store: ReembeddingStore) -> None:
+        parts = replace(sample_chunk("one two", 0, 3), vector=None), replace(sample_chunk("one two", 4), vector=None)
+        await store.add(WORKSPACE, sample_memory("one two", *parts), EMBEDDER)
+        assert await words_and_cosines(store, "two") == ([1], {0: False, 1: False}, [])
+        assert await refill(store, EMBEDDER, limit=1) == [2, 1, 0]
+        assert await best_by_vector(store, "two") == "two"
+
 
 async def refill(store: Reembedding, embedder: EmbedderIdentity, limit: int = 100) -> list[int]:
     """Give every chunk a vector by this embedder; returns how many there were to go before each step."""
@@ -89,6 +110,18 @@ async def refill(store: Reembedding, embedder: EmbedderIdentity, limit: int = 10
             return totals
         vectors = [(number, b"digest", sample_vector(chunk.text, embedder.dimension)) for number, chunk in chunks]
         await store.fill(embedder, vectors)
+
+
+async def words_and_cosines(store: MemoryStore, text: str) -> tuple[list[int], dict[int, bool], list[int]]:
+    """The rows that hold a word, which rows have a cosine with it, and which are among the nearest."""
+    vector = sample_vector(text)
+
+    def look(snapshot: Snapshot) -> tuple[list[int], dict[int, bool], list[int]]:
+        numbers = np.isfinite(snapshot.cosines(np.arange(snapshot.chunks), vector)).tolist()
+        near = sorted(snapshot.nearest(vector, snapshot.chunks).tolist())
+        return snapshot.postings(text)[0].tolist(), dict(enumerate(numbers)), near
+
+    return await store.read(WORKSPACE, look)
 
 
 async def best_by_vector(store: MemoryStore, text: str) -> str:

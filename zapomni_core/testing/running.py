@@ -31,11 +31,13 @@ async def running(
 ) -> AsyncIterator[RunningApp]:
     """An app of these plugins alone, started and stopped; whatever a plugin does wrong raises.
 
-    `name` is the plugin's name where there is one plugin; else it is taken from the module's name. `settings` is what
+    `name` is that of the first plugin; names that are not given are taken from the modules' names. `settings` is what
     `zapomni.toml` would hold.
     """
     app = App(Settings.model_validate(settings or {}))
-    app.load([Found(name or _name_of(one), target=repr(one), plugin=one) for one in plugins], strict=True)
+    names = [name or _name_of(plugins[0]), *map(_name_of, plugins[1:])] if plugins else []
+    found = [Found(called, target=repr(one), plugin=one) for called, one in zip(names, plugins, strict=True)]
+    app.load(found, strict=True)
     await app.start()
     try:
         yield RunningApp(app)

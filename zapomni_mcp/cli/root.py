@@ -17,6 +17,8 @@ from zapomni_mcp.cli.doctor import doctor
 from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.forgetting import delete, purge, restore
 from zapomni_mcp.cli.get import get
+from zapomni_mcp.cli.guests import guest
+from zapomni_mcp.cli.jobs import jobs
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.plugins import plugins
 from zapomni_mcp.cli.refusal import Refusal
@@ -30,7 +32,14 @@ INTERRUPTED = 130
 
 
 class Root(click.Group):
-    """A group whose commands end with a message where a setting is wrong, and quietly on Ctrl-C."""
+    """A group whose commands end with a message where a setting is wrong, and quietly on Ctrl-C.
+
+    A name that is none of its own is looked for among the plugins.
+    """
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of its own commands, else one that a plugin brings."""
+        return super().get_command(ctx, cmd_name) or guest(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         """The commands in the order in which they were added."""
@@ -46,7 +55,11 @@ class Root(click.Group):
             ctx.exit(INTERRUPTED)
 
 
-@click.group(cls=Root, invoke_without_command=True)
+@click.group(
+    cls=Root,
+    invoke_without_command=True,
+    epilog="Plugins may bring commands of their own: zapomni plugins show NAME.",
+)
 @shared_options(hidden=False)
 @click.version_option(package_name="zapomni", message="%(prog)s %(version)s")
 @click.pass_context
@@ -62,7 +75,7 @@ def cli(ctx: click.Context) -> None:
             ctx.invoke(serve)
 
 
-ON_MEMORIES = (add, search, get, delete, restore, purge, stats, backup, reindex)
+ON_MEMORIES = (add, search, get, delete, restore, purge, stats, jobs, backup, reindex)
 
 for command in (serve, *ON_MEMORIES, plugins, tools, call, doctor, config, demo, completion):
     cli.add_command(command)

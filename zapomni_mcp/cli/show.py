@@ -77,6 +77,7 @@ def _show_report(out: Output, report: "PluginReport", plugin: Any) -> None:
         "import": "" if report.import_ms is None else f"{report.import_ms:.0f} ms",
         "tools": ", ".join(report.tools),
         "middleware": ", ".join(report.middleware),
+        "commands": ", ".join(report.commands),
         "failed at": f"{report.stage}: {report.cause}" if report.stage else "",
         "fix": report.fix or "",
         "warnings": "; ".join(report.warnings),

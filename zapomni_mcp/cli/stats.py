@@ -38,6 +38,8 @@ def _lines(stats: "EngineStats") -> list[str]:
         "store": f"{stats.store} at {stats.location}, {stats.database_size_mb:.1f} MB",
         "embedder": describe(stats.embedder),
     }
+    if stats.jobs:
+        rows["jobs"] = f"{stats.jobs.queued:,} queued, {stats.jobs.running:,} running, {stats.jobs.failed:,} failed"
     return [f"{key:<10} {value}" for key, value in rows.items()]
 
 

@@ -30,7 +30,7 @@ def dotted(path: KeyPath) -> str:
 def is_table(path: KeyPath) -> bool:
     """Whether the model has a table at that path, and not a value: `[llm]`, `[tools.NAME]`."""
     match path:
-        case ("llm" | "plugins" | "tools" | "rename",) | ("plugins" | "tools" | "rename", _):
+        case ("llm" | "telemetry" | "plugins" | "tools" | "rename",) | ("plugins" | "tools" | "rename", _):
             return True
     return False
 

@@ -13,7 +13,7 @@ from zapomni_core.settings import Settings
 from zapomni_mcp.config.files import ABSENT, CONFIG_VARIABLE, settings_file
 from zapomni_mcp.config.leaves import Leaves, dotted, flat, tree, untouched
 from zapomni_mcp.config.mistakes import lines
-from zapomni_mcp.config.sources import env_file_variables, leaves_of_file, leaves_of_variables, resolved
+from zapomni_mcp.config.sources import env_file_variables, leaves_of_file, leaves_of_variables, resolved, usual_key
 
 DEFAULT = "default"
 
@@ -42,6 +42,7 @@ def load(
     file, written = _read(explicit, variables, problems)
     exported = leaves_of_variables(variables, problems)
     leaves = resolved(untouched(written, exported), variables, problems) | exported
+    leaves |= usual_key(leaves, variables)
     settings = _validated(leaves, problems)
     if problems or settings is None:
         raise ConfigurationError("\n".join(problems))

@@ -15,6 +15,7 @@ from zapomni_mcp.config.leaves import KeyPath, Leaf, Leaves, collected, dotted, 
 
 PREFIX = "ZAPOMNI_"
 LOG_LEVEL = "LOG_LEVEL"
+OPENAI_API_KEY = "OPENAI_API_KEY"
 _NO_SETTING = re.compile(r"ZAPOMNI_(CONFIG|TEST_.*)")
 
 
@@ -44,6 +45,18 @@ def leaves_of_variables(variables: Mapping[str, str], problems: list[str]) -> Le
     if LOG_LEVEL in variables:
         leaves.setdefault(("log_level",), Leaf(variables[LOG_LEVEL], LOG_LEVEL))
     return leaves
+
+
+def usual_key(leaves: Leaves, variables: Mapping[str, str]) -> Leaves:
+    """The key that the user's other programs have for OpenAI's protocol, where that is chosen and no key is set.
+
+    Nobody else gets it, and a key in the file is meant for the address in the file: it stands.
+    """
+    path = ("llm", "api_key")
+    chosen = leaves.get(("llm", "provider"), Leaf(None, "")).value == "openai"
+    if not chosen or path in leaves or OPENAI_API_KEY not in variables:
+        return {}
+    return {path: Leaf(variables[OPENAI_API_KEY], OPENAI_API_KEY)}
 
 
 def _exported(variables: Mapping[str, str]) -> Iterator[tuple[KeyPath, Leaf]]:

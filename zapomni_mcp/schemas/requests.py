@@ -8,6 +8,7 @@ from zapomni_core.engine import LONGEST_QUERY, MOST_HITS
 from zapomni_core.intake import LONGEST_TEXT
 
 PAGE = 8000
+MOST_REPROCESSED = 1000
 
 
 class _Request(BaseModel):
@@ -34,6 +35,12 @@ class AddMemoryRequest(_Request):
         return {} if metadata is None else metadata
 
 
+class AddAndExtractRequest(AddMemoryRequest):
+    """Arguments of add_memory where a language model reads what is kept."""
+
+    wait_for_completion: bool = True
+
+
 class SearchMemoryRequest(_Request):
     """Arguments of search_memory."""
 
@@ -57,6 +64,19 @@ class MemoryIdRequest(_Request):
     """Arguments of delete_memory and restore_memory."""
 
     memory_id: str = Field(min_length=1)
+
+
+class GetJobRequest(_Request):
+    """Arguments of get_job."""
+
+    job_id: str = Field(min_length=1)
+
+
+class ReprocessRequest(_Request):
+    """Arguments of reprocess_memories."""
+
+    memory_ids: list[str] | None = Field(None, max_length=MOST_REPROCESSED)
+    limit: int = Field(100, ge=1, le=MOST_REPROCESSED)
 
 
 class GetMemoryRequest(MemoryIdRequest):

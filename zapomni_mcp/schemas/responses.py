@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.responses import SuccessResponse
+from zapomni_core.responses import DegradedResponse, QueuedResponse, SuccessResponse
 
 
-class AddMemoryResponse(SuccessResponse):
-    """A memory is kept, and can be found."""
+class _Kept(BaseModel):
+    """What is said of a memory that is kept."""
 
     memory_id: str = Field(description="The memory's ID.")
     chunks_created: int = Field(ge=0, description="How many chunks it was cut into.")
@@ -17,6 +17,29 @@ class AddMemoryResponse(SuccessResponse):
     outcome: Literal["stored", "existing", "restored"] = Field(description="New, there already, or brought back.")
     replaced: str | None = Field(default=None, description="The memory that this one corrects.")
     error: str | None = None
+
+
+class AddMemoryResponse(_Kept, SuccessResponse):
+    """A memory is kept, and can be found."""
+
+
+class AddMemoryDegraded(_Kept, DegradedResponse):
+    """A memory is kept and can be found, but was not read for entities."""
+
+
+class AddMemoryQueued(_Kept, QueuedResponse):
+    """A memory is kept and can be found; a job reads it for entities."""
+
+
+class ReprocessResponse(QueuedResponse):
+    """Memories that jobs will read for entities."""
+
+    job_ids: list[str] = Field(description="The receipts: what get_job asks for.")
+    left: int = Field(ge=0, description="How many more memories have not been read.")
+
+
+class NothingToReprocess(SuccessResponse):
+    """There is nothing that was not read."""
 
 
 class SearchHitResponse(BaseModel):
@@ -32,6 +55,7 @@ class SearchHitResponse(BaseModel):
     source: str = ""
     author: str = ""
     conversation: str = ""
+    role: str = ""
     timestamp: datetime | None = Field(default=None, description="When it was true, else when it was stored.")
 
 
@@ -66,6 +90,8 @@ class Statistics(BaseModel):
     workspaces: list[str] = Field(default_factory=list)
     store: str = ""
     embedder: str | None = None
+    jobs: dict[str, int] | None = Field(default=None, description="Jobs by state, if there ever was one.")
+    llm: dict[str, Any] | None = Field(default=None, description="The language model, if one is asked.")
     plugins: list[dict[str, Any]] = Field(default_factory=list)
     calls: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
@@ -75,6 +101,19 @@ class GetStatsResponse(SuccessResponse):
 
     statistics: Statistics
     error: str | None = None
+
+
+class GetJobResponse(SuccessResponse):
+    """How far a job is."""
+
+    job_id: str
+    kind: str
+    state: Literal["queued", "running", "done", "failed"]
+    attempts: int = Field(ge=0, description="How often it was begun.")
+    progress: float | None = Field(default=None, ge=0.0, le=1.0)
+    last_error: str | None = None
+    next_at: datetime | None = Field(default=None, description="When it is tried next, if it waits.")
+    result: dict[str, Any] | None = None
 
 
 class GetMemoryResponse(SuccessResponse):

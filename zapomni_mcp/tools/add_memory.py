@@ -2,8 +2,16 @@
 
 from typing import Any, ClassVar
 
+from pydantic import BaseModel
+
 from zapomni_core.models import MemoryResult
-from zapomni_mcp.schemas import AddMemoryRequest, AddMemoryResponse
+from zapomni_mcp.schemas import (
+    AddAndExtractRequest,
+    AddMemoryDegraded,
+    AddMemoryQueued,
+    AddMemoryRequest,
+    AddMemoryResponse,
+)
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
 _HEADLINES = {
@@ -11,6 +19,7 @@ _HEADLINES = {
     "existing": "Already remembered: the same text with the same metadata is kept once.",
     "restored": "This memory had been deleted; it is restored.",
 }
+_WAIT = {"type": "boolean", "description": "Wait until entities are extracted.", "default": True}
 
 
 class AddMemoryTool(MemoryTool[AddMemoryRequest]):
@@ -48,10 +57,12 @@ class AddMemoryTool(MemoryTool[AddMemoryRequest]):
         "openWorldHint": False,
     }
     request = AddMemoryRequest
-    response = AddMemoryResponse
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (AddMemoryResponse,)
 
     async def _answer(self, request: AddMemoryRequest) -> dict[str, Any]:
-        more = {} if request.replaces is None else {"replaces": request.replaces}
+        more: dict[str, Any] = {} if request.replaces is None else {"replaces": request.replaces}
+        if isinstance(request, AddAndExtractRequest) and not request.wait_for_completion:
+            more["wait_for_completion"] = False
         result = await self.core_engine.add_memory(text=request.text, metadata=request.metadata, **more)
         self.logger.info("memory_added", extra={"memory_id": result.memory_id, "chunks": result.chunks_created})
         return self._format_success(result)
@@ -66,6 +77,18 @@ class AddMemoryTool(MemoryTool[AddMemoryRequest]):
         return answer(_readable(result), _structured(result))
 
 
+class AddAndExtractTool(AddMemoryTool):
+    """The same where a language model reads what is kept: one can wait for that or not, and it may be away."""
+
+    input_schema: ClassVar[dict[str, Any]] = {
+        **AddMemoryTool.input_schema,
+        "properties": {**AddMemoryTool.input_schema["properties"], "wait_for_completion": _WAIT},
+    }
+    annotations: ClassVar[dict[str, bool]] = {**AddMemoryTool.annotations, "openWorldHint": True}
+    request = AddAndExtractRequest
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (AddMemoryResponse, AddMemoryDegraded, AddMemoryQueued)
+
+
 def _readable(result: MemoryResult) -> str:
     lines = [
         _HEADLINES[result.outcome],
@@ -75,16 +98,39 @@ def _readable(result: MemoryResult) -> str:
     ]
     if result.replaced:
         lines.append(f"Replaces: {result.replaced}, which get_memory still shows")
+    if result.entities_extracted is not None:
+        lines.append(_of_entities(result))
     return "\n".join(lines)
 
 
-def _structured(result: MemoryResult) -> AddMemoryResponse:
-    return AddMemoryResponse(
-        message=_HEADLINES[result.outcome],
-        episode_id=result.memory_id,
-        memory_id=result.memory_id,
-        chunks_created=result.chunks_created,
-        text_preview=result.text_preview,
-        outcome=result.outcome,
-        replaced=result.replaced,
-    )
+def _of_entities(result: MemoryResult) -> str:
+    if result.status == "success":
+        return f"Extracted: {result.entities_extracted} entities, {result.relationships_extracted} relations"
+    why = f": {result.failure.message}" if result.failure else "."
+    if result.status == "degraded":
+        return f"Entities not extracted{why} The memory can be found; reprocess_memories extracts them later."
+    return f"Entities not extracted yet{why} Job {result.job_id} does it; the memory can be found already."
+
+
+def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded | AddMemoryQueued:
+    message = _HEADLINES[result.outcome]
+    kept: dict[str, Any] = {
+        "episode_id": result.memory_id,
+        "memory_id": result.memory_id,
+        "chunks_created": result.chunks_created,
+        "text_preview": result.text_preview,
+        "outcome": result.outcome,
+        "replaced": result.replaced,
+    }
+    if result.status == "success":
+        read = {
+            "entities_extracted": result.entities_extracted,
+            "relationships_extracted": result.relationships_extracted,
+        }
+        return AddMemoryResponse(message=message, **kept, **read)
+    message = f"{message} {_of_entities(result)}"
+    if result.status == "degraded":
+        return AddMemoryDegraded(
+            message=message, raw_stored=True, entities_extracted=0, reprocess_available=True, **kept
+        )
+    return AddMemoryQueued(message=message, raw_stored=True, job_id=result.job_id, **kept)

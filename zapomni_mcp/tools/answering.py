@@ -9,12 +9,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError
+from zapomni_core.errors import ConfigurationError, DatabaseError, LLMUnavailableError, ProcessingError
 from zapomni_core.responses import ErrorResponse, ErrorType, response_schema
+from zapomni_core.results import without_llm
 from zapomni_core.tool import ToolResult
 from zapomni_db.errors import (
     EmbedderMismatchError,
     InvalidInputError,
+    JobNotFoundError,
     MemoryNotFoundError,
     StoreDamagedError,
     StoreFullError,
@@ -39,14 +41,14 @@ class MemoryTool(ABC, Generic[RequestT]):
     input_schema: ClassVar[dict[str, Any]]
     annotations: ClassVar[dict[str, bool]]
     request: type[RequestT]
-    response: ClassVar[type[BaseModel]]
+    responses: ClassVar[tuple[type[BaseModel], ...]]
 
     def __init__(self, core_engine: MemoryEngine) -> None:
         if not isinstance(core_engine, MemoryEngine):
             raise TypeError(f"core_engine must be MemoryEngine instance, got {type(core_engine)}")
         self.core_engine = core_engine
         self.logger = logging.getLogger(f"zapomni.tools.{self.name}")
-        self.output_schema = response_schema(self.response, ErrorResponse)
+        self.output_schema = response_schema(*self.responses, ErrorResponse)
 
     async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer to one call."""
@@ -84,6 +86,8 @@ def describe(error: Exception) -> ErrorResponse:
         return _failure("validation", "INVALID_ARGUMENTS", 400, str(error), recoverable=True)
     if isinstance(error, MemoryNotFoundError):
         return _failure("not_found", "MEMORY_NOT_FOUND", 404, str(error), recoverable=True)
+    if isinstance(error, JobNotFoundError):
+        return _failure("not_found", "JOB_NOT_FOUND", 404, str(error), recoverable=True)
     if isinstance(error, TOLD_AS_THEY_ARE):
         return _failure("database", type(error).__name__.removesuffix("Error").upper(), 503, _without_paths(error))
     if isinstance(error, StoreUnavailableError):
@@ -92,6 +96,8 @@ def describe(error: Exception) -> ErrorResponse:
         )
     if isinstance(error, DatabaseError):
         return _failure("database", "DATABASE_UNAVAILABLE", 503, RETRY, recoverable=True, retry_after_seconds=5)
+    if isinstance(error, LLMUnavailableError):
+        return without_llm(error)
     if isinstance(error, ConfigurationError):
         return _failure("internal", "CONFIGURATION", 503, _without_paths(error))
     kind: ErrorType = "processing" if isinstance(error, ProcessingError) else "internal"
@@ -100,7 +106,12 @@ def describe(error: Exception) -> ErrorResponse:
 
 def _without_paths(error: Exception) -> str:
     """What happened and what to do, without the places on this machine; the log has them."""
-    return PATH.sub("…", str(error))
+    return without_paths(str(error))
+
+
+def without_paths(text: str) -> str:
+    """A text for a client, without the places on this machine."""
+    return PATH.sub("…", text)
 
 
 def _failure(kind: ErrorType, code: str, status: int, message: str, **more: Any) -> ErrorResponse:

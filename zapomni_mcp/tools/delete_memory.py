@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import BaseModel
+
 from zapomni_core.engine import KEEP_DELETED_DAYS
 from zapomni_core.intake import preview
 from zapomni_db.records import Memory
@@ -30,7 +32,7 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
         "openWorldHint": False,
     }
     request = MemoryIdRequest
-    response = DeleteMemoryResponse
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (DeleteMemoryResponse,)
 
     async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
         memory = await self.core_engine.delete_memory(request.memory_id)
@@ -52,7 +54,7 @@ class RestoreMemoryTool(MemoryTool[MemoryIdRequest]):
         "openWorldHint": False,
     }
     request = MemoryIdRequest
-    response = DeleteMemoryResponse
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (DeleteMemoryResponse,)
 
     async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
         memory = await self.core_engine.restore_memory(request.memory_id)

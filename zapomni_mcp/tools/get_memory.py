@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import BaseModel
+
 from zapomni_db.records import Memory
 from zapomni_mcp.schemas import GetMemoryRequest, GetMemoryResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer
@@ -25,7 +27,7 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
     }
     annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
     request = GetMemoryRequest
-    response = GetMemoryResponse
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (GetMemoryResponse,)
 
     async def _answer(self, request: GetMemoryRequest) -> dict[str, Any]:
         memory = await self.core_engine.get_memory(request.memory_id)

@@ -1,6 +1,10 @@
 """get_stats: how much there is, and how Zapomni is doing."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar
+
+from pydantic import BaseModel
 
 from zapomni_core.models import EngineStats
 from zapomni_mcp.schemas import GetStatsRequest, GetStatsResponse, Statistics
@@ -16,7 +20,7 @@ class GetStatsTool(MemoryTool[GetStatsRequest]):
     input_schema: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
     annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
     request = GetStatsRequest
-    response = GetStatsResponse
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (GetStatsResponse,)
 
     async def _answer(self, request: GetStatsRequest) -> dict[str, Any]:  # noqa: ARG002 (it has no arguments)
         stats = await self.core_engine.get_stats()
@@ -36,10 +40,22 @@ def _lines(stats: EngineStats) -> list[str]:
     lines.append(f"Store: {stats.store} at {stats.location}; embedder: {_embedder(stats) or 'none yet'}")
     if stats.avg_query_latency_ms is not None:
         lines.append(f"Average search: {stats.avg_query_latency_ms:.0f} ms")
+    if stats.jobs:
+        lines.append(
+            f"Jobs: {stats.jobs.queued:,} queued, {stats.jobs.running:,} running, {stats.jobs.failed:,} failed"
+        )
+    if stats.llm:
+        lines.append(_llm(stats.llm))
     failed = [one for one in stats.plugins if one["state"] == "failed"]
     return lines + [
         f"Plugin {one['name']} failed at {one['stage']}: {one['cause']} (fix: {one['fix']})" for one in failed
     ]
+
+
+def _llm(state: Mapping[str, Any]) -> str:
+    paused = state["retry_after_seconds"]
+    doing = f"paused for {paused:.0f} s after failures" if paused else "answers" if not state["failures"] else "fails"
+    return f"Language model: {state['model']} by {state['provider']}, {doing}"
 
 
 def _embedder(stats: EngineStats) -> str | None:
@@ -59,6 +75,8 @@ def _statistics(stats: EngineStats) -> Statistics:
         workspaces=list(stats.workspaces),
         store=stats.store,
         embedder=_embedder(stats),
+        jobs=asdict(stats.jobs) if stats.jobs else None,
+        llm=dict(stats.llm) if stats.llm else None,
         plugins=[dict(plugin) for plugin in stats.plugins],
         calls={name: dict(counts) for name, counts in stats.calls.items()},
     )

@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import BaseModel
+
 from zapomni_core.models import SearchHit, SearchResult
 from zapomni_mcp.schemas import SearchHitResponse, SearchMemoryRequest, SearchMemoryResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer
@@ -33,7 +35,7 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
     }
     annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
     request = SearchMemoryRequest
-    response = SearchMemoryResponse
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (SearchMemoryResponse,)
 
     async def _answer(self, request: SearchMemoryRequest) -> dict[str, Any]:
         more = {} if request.max_tokens is None else {"max_tokens": request.max_tokens}
@@ -64,7 +66,7 @@ def _headline(result: SearchResult) -> str:
 
 def _hit(number: int, hit: SearchHit) -> str:
     date = (hit.timestamp or hit.created_at).date().isoformat()
-    who, why = (_short(hit.source, 28), _short(hit.author, 18)), _short(", ".join(hit.why), 40)
+    who, why = (_short(hit.source, 28), _short(hit.author or hit.role, 18)), _short(", ".join(hit.why), 40)
     about = [hit.memory_id, date, *who, f"{hit.similarity_score:.2f}", why]
     heading = f"{hit.heading}: " if hit.heading else ""
     return f"[{number}] {' · '.join(part for part in about if part)}\n{heading}{hit.text.strip()}"
@@ -102,5 +104,6 @@ def _structured_hit(hit: SearchHit) -> SearchHitResponse:
         source=hit.source,
         author=hit.author,
         conversation=hit.conversation,
+        role=hit.role,
         timestamp=hit.timestamp or hit.created_at,
     )

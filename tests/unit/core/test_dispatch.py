@@ -6,11 +6,12 @@ import time
 import pytest
 
 from zapomni_core.dispatch import Dispatcher
-from zapomni_core.errors import DatabaseError, ProcessingError, ToolError, UnknownToolError
+from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError, UnknownToolError
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.plugin import ToolResult, current_call
 from zapomni_core.results import ERROR_KEY
 from zapomni_core.watchdog import Watchdog
+from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 
 ANY_OBJECT = {"type": "object", "properties": {}}
 STRICT = {
@@ -149,7 +150,12 @@ async def test_a_cancelled_error_that_nobody_asked_for_is_a_failure_of_the_tool(
             503,
             "Error: Database temporarily unavailable. Please retry in a few seconds.",
         ),
+        (InvalidInputError("at must be a date"), "validation", 400, "Error: at must be a date"),
+        (MemoryNotFoundError("there is no memory x"), "not_found", 404, "Error: there is no memory x"),
+        (JobNotFoundError("there is no job x"), "not_found", 404, "Error: there is no job x"),
+        (ConfigurationError("the store keeps no graph"), "internal", 503, "Error: the store keeps no graph"),
     ],
+    ids=["tool", "database", "input", "memory", "job", "configuration"],
 )
 async def test_a_failure_that_is_meant_for_clients_reaches_them(raised, kind, status, text):
     result = await dispatcher_of(LocalTool(raising(raised))).call("probe", {})
@@ -184,6 +190,7 @@ async def test_an_error_that_passes_through_on_purpose_is_raised():
         {"content": [], "isError": "no"},
         {"content": [], "_meta": []},
         {"content": [], "answer": 42},
+        {"content": [], "structuredContent": [1, 2]},
         {"content": [], "structuredContent": float("nan")},
         {"content": [], "structuredContent": {"a": object()}},
         {"content": [{"type": "text", "text": "\ud800"}]},

@@ -48,7 +48,9 @@ def test_each_provider_has_its_owner():
 
 def test_the_built_in_ones_are_offered_like_anyones():
     assert zapomni_providers() == BUILT_IN
-    assert [(one.kind, one.name) for one in BUILT_IN] == [("store", "sqlite"), ("embedder", "default")]
+    assert {("store", "sqlite"), ("embedder", "default"), ("extractor", "rules"), ("extractor", "llm")} <= {
+        (one.kind, one.name) for one in BUILT_IN
+    }
     assert all(one.summary for one in BUILT_IN)
 
 
@@ -65,7 +67,7 @@ def test_the_default_embedder_is_made_without_loading_its_model():
 def test_the_sqlite_store_is_where_its_url_says(url, path):
     store = Providers(BUILT_IN).get("store", "sqlite").factory(ProviderContext(settings=Settings(), url=url))
     assert isinstance(store, SQLiteStore)
-    assert store._path == (Path(path) if path else default_store_file())
+    assert store._access._path == (Path(path) if path else default_store_file())
 
 
 def test_the_default_store_is_in_the_users_data_directory(monkeypatch, tmp_path):

@@ -3,7 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from zapomni_core.settings import LLMSettings, PluginsSettings, Settings, ToolSettings, normalise, without_password
+from zapomni_core.settings import (
+    LLMSettings,
+    PluginsSettings,
+    Settings,
+    TelemetrySettings,
+    ToolSettings,
+    normalise,
+    without_password,
+)
 
 
 def rules(**given) -> dict[str, str]:
@@ -19,7 +27,7 @@ def test_nothing_has_to_be_set():
     assert (settings.plugins.import_seconds, settings.plugins.start_seconds) == (5, 30)
 
 
-@pytest.mark.parametrize("model", [Settings, LLMSettings, PluginsSettings, ToolSettings])
+@pytest.mark.parametrize("model", [Settings, LLMSettings, TelemetrySettings, PluginsSettings, ToolSettings])
 def test_every_field_is_described(model: type[BaseModel]):
     assert [name for name, field in model.model_fields.items() if not field.description] == []
 

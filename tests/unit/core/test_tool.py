@@ -113,3 +113,12 @@ def test_an_authors_mistake_is_told_where_the_tool_is_made(source, message):
     exec(source, scope)
     with pytest.raises(ContractError, match=message.replace("(", r"\(").replace("*", r"\*")):
         tool(scope["f"])
+
+
+async def test_a_list_is_told_as_text_because_structured_content_is_an_object():
+    @tool
+    async def count() -> list[int]:
+        """Count to three, for a person."""
+        return [1, 2, 3]
+
+    assert await count.execute({}) == {"content": [{"type": "text", "text": "[1, 2, 3]"}], "isError": False}

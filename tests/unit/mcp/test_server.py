@@ -7,7 +7,7 @@ import pytest
 from mcp import MCPError
 
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.plugin import ToolError, ToolResult, current_call, hookimpl, tool
+from zapomni_core.plugin import ToolError, ToolGapReport, ToolResult, current_call, hookimpl, tool
 from zapomni_core.testing import running
 from zapomni_mcp import MCPServer
 from zapomni_mcp.testing import connected
@@ -92,6 +92,28 @@ async def test_a_refusal_is_a_result_and_an_unknown_tool_is_an_error_of_the_prot
         with pytest.raises(MCPError, match=r"Unknown tool: ad; did you mean add\?") as unknown:
             await client.call_tool("ad", {})
         assert unknown.value.code == -32602
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_error_of_an_unknown_tool_carries_a_report_of_the_gap(app, mode):
+    async with connected(app, mode=mode) as client:
+        with pytest.raises(MCPError) as unknown:
+            await client.call_tool("ad", {})
+    report = dict(unknown.value.data)
+    assert report.pop("nearest_tools") == ["add"]
+    assert ToolGapReport.model_validate(report) == ToolGapReport(
+        missing_tools=["ad"],
+        attempted_task="call of ad",
+        existing_tools_checked=["add", "refuse", "protest"],
+        proposed_mcp_server=None,
+    )
+
+
+async def test_a_report_of_a_gap_repeats_only_the_beginning_of_a_long_name(app):
+    server = MCPServer(app.app.engine, app=app.app)
+    answer = await server.handle_request({"method": "tools/call", "params": {"name": "x" * 1000}})
+    assert answer["error"]["data"]["missing_tools"] == ["x" * 100]
+    assert answer["error"]["data"]["nearest_tools"] == []
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -168,7 +168,9 @@ def test_settings_that_nobody_reads_are_warnings_with_the_nearest_name(examine, 
     file = settings_file(
         """
         [plugins]
-        disable = ["audit", "auditt", "memory"]
+        disable = ["audit", "auditt"]
+        policy = "allowlist"
+        allow = ["builtin", "hello"]
         [plugins.audit]
         file = "/tmp/x"
         [plugins.helo]

@@ -47,8 +47,8 @@ def test_the_version_is_that_of_the_distribution(run):
 def test_the_help_names_every_command(run):
     result = run("--help")
     assert result.exit_code == 0
-    names = [line.split()[0] for line in result.output.partition("Commands:\n")[2].splitlines()]
-    on_memories = ["add", "search", "get", "delete", "restore", "purge", "stats", "backup", "reindex"]
+    names = [line.split()[0] for line in result.output.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
+    on_memories = ["add", "search", "get", "delete", "restore", "purge", "stats", "jobs", "backup", "reindex"]
     assert names == ["serve", *on_memories, "plugins", "tools", "call", "doctor", "config", "demo", "completion"]
 
 

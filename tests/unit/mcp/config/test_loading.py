@@ -360,6 +360,26 @@ def test_a_variable_that_the_file_names_is_not_needed_where_the_environment_sets
     assert load(file, environ={"ZAPOMNI_LLM__API_KEY": "k"}).settings.llm.api_key.get_secret_value() == "k"
 
 
+def test_the_usual_key_of_openai_is_taken_where_its_protocol_is_chosen():
+    config = load(environ={"ZAPOMNI_LLM__PROVIDER": "openai", "OPENAI_API_KEY": "usual"})
+    assert config.settings.llm.api_key.get_secret_value() == "usual"
+    assert config.origins["llm.api_key"] == "OPENAI_API_KEY"
+
+
+@pytest.mark.parametrize("provider", [None, "ollama"])
+def test_nobody_else_gets_the_usual_key_of_openai(provider):
+    chosen = {"ZAPOMNI_LLM__PROVIDER": provider} if provider else {}
+    assert load(environ={"OPENAI_API_KEY": "usual", **chosen}).settings.llm.api_key is None
+
+
+def test_a_key_that_is_set_for_zapomni_beats_the_usual_one(write):
+    file = write('[llm]\nprovider = "openai"\napi_key = "of-file"')
+    environ = {"OPENAI_API_KEY": "usual"}
+    assert load(file, environ=environ).settings.llm.api_key.get_secret_value() == "of-file"
+    environ["ZAPOMNI_LLM__API_KEY"] = "of-env"
+    assert load(file, environ=environ).settings.llm.api_key.get_secret_value() == "of-env"
+
+
 def test_an_env_file_adds_what_the_environment_does_not_have(tmp_path):
     env_file = tmp_path / "variables"
     env_file.write_text(

@@ -9,8 +9,17 @@ from zapomni_db.records import Memory
 
 @pytest.fixture
 def mock_core_engine():
-    engine = Mock(spec=MemoryEngine)
-    for method in ("add_memory", "search_memory", "get_stats", "get_memory", "delete_memory", "restore_memory"):
+    engine = Mock(spec=MemoryEngine, can_queue=False, asks_llm=False)
+    for method in (
+        "add_memory",
+        "search_memory",
+        "get_stats",
+        "get_memory",
+        "delete_memory",
+        "restore_memory",
+        "get_job",
+        "reprocess",
+    ):
         setattr(engine, method, AsyncMock())
     return engine
 

@@ -8,7 +8,7 @@ from tests.unit.mcp.tools.answers import checked, refused, text_of
 from zapomni_core import DatabaseError
 from zapomni_core.models import EngineStats
 from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
-from zapomni_db.records import EmbedderIdentity
+from zapomni_db.records import EmbedderIdentity, JobCounts
 from zapomni_mcp.tools import GetStatsTool
 
 WORKING = {"name": "hello", "state": "ready", "stage": None, "cause": None, "fix": None}
@@ -50,6 +50,13 @@ async def test_it_says_how_much_there_is_and_on_what_it_runs(tool):
     )
 
 
+async def test_it_tells_of_jobs_where_there_was_one(tool):
+    tool.core_engine.get_stats.return_value = make_stats(jobs=JobCounts(queued=1200, running=1, done=7, failed=2))
+    result = await tool.execute({})
+    assert text_of(result).splitlines()[-1] == "Jobs: 1,200 queued, 1 running, 2 failed"
+    assert checked(tool, result)["statistics"]["jobs"] == {"queued": 1200, "running": 1, "done": 7, "failed": 2}
+
+
 async def test_the_structured_answer_has_the_fields_of_the_specification(tool):
     result = await tool.execute({})
     record = checked(tool, result)
@@ -67,6 +74,8 @@ async def test_the_structured_answer_has_the_fields_of_the_specification(tool):
         "workspaces": ["default", "work"],
         "store": "sqlite",
         "embedder": "default (use-multilingual-v3, 512)",
+        "jobs": None,
+        "llm": None,
         "plugins": [],
         "calls": {},
     }

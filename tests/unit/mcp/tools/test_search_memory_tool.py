@@ -57,6 +57,15 @@ def test_it_takes_an_engine_and_nothing_else(engine):
         SearchMemoryTool(core_engine=engine)
 
 
+async def test_a_message_is_told_with_its_role(tool, mock_core_engine):
+    message = make_hit(kind="message", role="assistant", author="", conversation="s1")
+    mock_core_engine.search_memory.return_value = make_result(message)
+    result = await tool.execute({"query": "bees"})
+    assert " · assistant · " in text_of(result)
+    (hit,) = result["structuredContent"]["results"]
+    assert (hit["kind"], hit["role"], hit["conversation"]) == ("message", "assistant", "s1")
+
+
 async def test_a_hit_reads_as_its_text_below_one_line_about_it(tool):
     result = await tool.execute({"query": "Who keeps bees?"})
     assert result["isError"] is False
@@ -89,6 +98,7 @@ async def test_the_structured_answer_has_everything_and_meets_its_schema(tool):
                 "source": "chat",
                 "author": "Grace",
                 "conversation": "c1",
+                "role": "",
                 "timestamp": "2026-05-08T12:00:00Z",
             }
         ],

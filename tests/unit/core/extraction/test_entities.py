@@ -1,0 +1,273 @@
+"""What a text names, told by rules: in which words, of which type, and at which places."""
+
+import pytest
+
+from zapomni_core.extraction.reading import read
+
+
+def entities(text):
+    return [(entity.name, entity.type) for entity in read(text).entities]
+
+
+def names(text):
+    return [entity.name for entity in read(text).entities]
+
+
+def only(text, *wanted):
+    return [(name, kind) for name, kind in entities(text) if kind in wanted]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("I met Maria Garcia in New York.", ["Maria Garcia", "New York"]),
+        ("Вчера Мария Иванова приехала в Москву.", ["Мария Иванова", "Москву"]),
+        ("Ο φίλος μου λέγεται Νίκος Παπαδόπουλος.", ["Νίκος Παπαδόπουλος"]),
+        ("We listened to Ludwig van Beethoven.", ["Ludwig van Beethoven"]),
+        ("Ayer hablé con Juan de la Cruz.", ["Juan de la Cruz"]),
+        ("She studied at the University of Oxford.", ["University of Oxford"]),
+        ("He quoted J. R. R. Tolkien and George W. Bush.", ["J. R. R. Tolkien", "George W. Bush"]),
+        ("Стихи написал А. С. Пушкин.", ["А. С. Пушкин"]),
+        ("We saw Dr. Smith in St. Petersburg.", ["Smith", "St. Petersburg"]),
+        ("They asked Jean-Luc and O'Brien.", ["Jean-Luc", "O'Brien"]),
+        ("It was bought by Marks & Spencer.", ["Marks & Spencer"]),
+        ("We host it on GitHub and PostgreSQL.", ["GitHub", "PostgreSQL"]),
+        ("Only NASA and the IT team know.", ["NASA", "IT"]),
+        ("It runs on Node.js here.", ["Node.js"]),
+        ("Ask Anna\u00a0Lee about it.", ["Anna Lee"]),
+        ("Met Maria Garcia on Monday Anna Lee was ill.", ["Maria Garcia", "Anna Lee"]),
+        ("With Bob I saw it.", ["Bob"]),
+        ("Johann Wolfgang von Goethe und der Chef von Siemens.", ["Johann Wolfgang von Goethe"]),
+    ],
+)
+def test_names_are_told_by_their_capital_letters(text, wanted):
+    assert names(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nothing happened today.",
+        "Please remember the milk.",
+        "Today is Monday.",
+        "I think so. You do not.",
+        "Сегодня ничего не было.",
+        "Gestern war der Hund im Garten.",
+        "THIS IS ALL VERY LOUD TEXT",
+        "A b c. X!",
+        "# Getting Started",
+        "One Two Three Four Five Six Seven Eight Nine Words In A Row",
+        "and/or, he/she, 24/7, 3.14, e.g. this, i.e. that",
+        'I said "no way" and left.',
+        'they ran "$(date)" and "Yes" there',
+        "The colour is #ff00aa, the number #12.",
+        "1234567 and decade and 12 monkeys",
+        "「はい、そうです。」と言った",
+        "今天天气很好",
+    ],
+)
+def test_what_names_nothing_gives_nothing(text):
+    assert entities(text) == []
+
+
+def test_a_capital_letter_at_the_start_of_a_sentence_is_not_enough():
+    assert names("Breakfast was good.") == []
+
+
+def test_a_word_at_the_start_counts_where_the_text_has_it_elsewhere_as_a_name():
+    (anna,) = read("Anna left early. Nobody saw Anna again.").entities
+    assert anna.spans == ((0, 4), (28, 32))
+
+
+def test_a_word_at_the_start_counts_if_something_is_its_own():
+    assert names("Anna's cat sleeps.") == ["Anna"]
+
+
+def test_a_heading_names_what_the_text_below_names():
+    assert names("# Project Phoenix\n\nWe began with Project Phoenix today.") == ["Project Phoenix"]
+
+
+def test_german_nouns_are_no_names_for_their_capital_letters():
+    assert names("Wir haben dem Hund einen Knochen und Wasser gegeben, sagt Angela Merkel.") == ["Angela Merkel"]
+
+
+def test_a_possessive_is_left_out_of_the_name():
+    (entity,) = read("I took Anna's car and Anna’s keys to Anna.").entities
+    assert (entity.name, len(entity.spans)) == ("Anna", 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "person"),
+    [
+        ("We met Мария Иванова.", "Мария Иванова"),
+        ("Пришёл Иван Петрович.", "Иван Петрович"),
+        ("I asked Dr. Smith.", "Smith"),
+        ("I asked Vincent van Gogh.", "Vincent van Gogh"),
+        ("I asked George W. Bush.", "George W. Bush"),
+    ],
+)
+def test_a_person_is_told_by_what_only_persons_have(text, person):
+    assert only(text, "person") == [(person, "person")]
+
+
+def test_an_army_with_initials_is_no_person():
+    assert entities("He joined the U.S. Army then.") == [("U.S. Army", "name")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("call get_user_name() now", "get_user_name"),
+        ("in camelCase style", "camelCase"),
+        ("set MAX_RETRIES first", "MAX_RETRIES"),
+        ("override __init__ there", "__init__"),
+        ("import zapomni_core.engine.MemoryEngine", "zapomni_core.engine.MemoryEngine"),
+        ("use os.path here", "os.path"),
+        ("run main() once", "main"),
+        ("fixes ABC-123 today", "ABC-123"),
+        ("since v1.2.3-rc1 it works", "v1.2.3-rc1"),
+        ("with 10.4.2 it works", "10.4.2"),
+        ("commit 9fceb02d0ae598 broke it", "9fceb02d0ae598"),
+        ("id 123e4567-e89b-12d3-a456-426614174000 here", "123e4567-e89b-12d3-a456-426614174000"),
+        ("the `redis` cache", "redis"),
+        ("the `flush()` call", "flush"),
+    ],
+)
+def test_identifiers_are_told_by_their_shape(text, wanted):
+    assert entities(text) == [(wanted, "identifier")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("edit /etc/nginx/nginx.conf now", "/etc/nginx/nginx.conf"),
+        ("see ~/notes/todo.md, please", "~/notes/todo.md"),
+        ("in src/main.py.", "src/main.py"),
+        ("in ./build/output/", "./build/output/"),
+        ("in zapomni/core/extraction as well", "zapomni/core/extraction"),
+        (r"open C:\Users\anna\x.txt, then", r"C:\Users\anna\x.txt"),
+        ("read README.md first", "README.md"),
+        ("the `setup.cfg` file", "setup.cfg"),
+        ("в файле док/план.txt есть", "док/план.txt"),
+        ("在/etc/hosts中", "/etc/hosts"),
+    ],
+)
+def test_paths_are_told_by_their_shape(text, wanted):
+    assert entities(text) == [(wanted, "path")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("see https://example.org/a_(b)?c=d#e.", "https://example.org/a_(b)?c=d#e"),
+        ("(see http://example.org/x)", "http://example.org/x"),
+        ("see www.example.org!", "www.example.org"),
+        ("see docs.example.org today", "docs.example.org"),
+        ("the `https://example.org` one", "https://example.org"),
+    ],
+)
+def test_addresses_end_before_the_punctuation_of_the_sentence(text, wanted):
+    assert entities(text) == [(wanted, "url")]
+
+
+def test_mail_addresses_are_found():
+    assert entities("write to anna.lee+work@example.org, please") == [("anna.lee+work@example.org", "email")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("for #release now", "#release"),
+        ("ask @anna about it", "@anna"),
+        ("тег #важно здесь", "#важно"),
+    ],
+)
+def test_tags_keep_their_sign(text, wanted):
+    assert only(text, "tag") == [(wanted, "tag")]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("2023-05-08", "2023-05-08"),
+        ("2023-05-08T12:30:00Z", "2023-05-08"),
+        ("2023-05", "2023-05"),
+        ("08.05.2023", "2023-05-08"),
+        ("May 8, 2023", "2023-05-08"),
+        ("8th of May 2023", "2023-05-08"),
+        ("8 Sept. 2023", "2023-09-08"),
+        ("May 2023", "2023-05"),
+        ("8 мая 2023", "2023-05-08"),
+        ("мае 2023", "2023-05"),
+        ("8. März 2023", "2023-03-08"),
+        ("8 de mayo de 2023", "2023-05-08"),
+        ("8 août 2023", "2023-08-08"),
+        ("1er janvier 2023", "2023-01-01"),
+        ("2023年5月8日", "2023-05-08"),
+        ("2023年5月", "2023-05"),
+    ],
+)
+def test_dates_have_one_name_however_they_are_written(written, name):
+    (date,) = read(f"it was on {written} then").entities
+    assert (date.name, date.type, date.spans) == (name, "date", ((10, 10 + len(written)),))
+
+
+@pytest.mark.parametrize(
+    "written", ["2023-13-45", "31.02.2023", "99 May 2023", "in 2023", "0000-01-01", "12/2023", "mİ 2023"]
+)
+def test_what_only_looks_like_a_date_is_none(written):
+    assert only(f"it was {written} then", "date") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('we read "Clean Code" twice', "Clean Code"),
+        ("читаем «Война и мир» вместе", "Война и мир"),
+        ("wir lesen „Faust“ hier", "Faust"),
+        ("we read “The Little Prince” twice", "The Little Prince"),
+        ("我在看《三体》呢", "三体"),
+        ("「吾輩は猫である」を読む", "吾輩は猫である"),
+        ("『雪国』を読む", "雪国"),
+    ],
+)
+def test_titles_stand_between_quotation_marks(text, wanted):
+    assert entities(text) == [(wanted, "name")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("我们使用Docker和 postgres 部署", ["Docker", "postgres"]),
+        ("Docker를 설치했다", ["Docker"]),
+        ("私は Visual Studio Code を使う", ["Visual Studio Code"]),
+        ("نحن نستخدم Docker هنا", ["Docker"]),
+        ("我们用C++写", ["C++"]),
+    ],
+)
+def test_latin_words_in_scripts_without_capitals_are_names(text, wanted):
+    assert names(text) == wanted
+
+
+def test_one_thing_is_one_entity_with_all_its_places_whatever_its_case():
+    text = "we use Redis, then REDIS, then Redis"
+    (redis,) = read(text).entities
+    assert (redis.name, [text[start:end] for start, end in redis.spans]) == ("Redis", ["Redis", "REDIS", "Redis"])
+
+
+def test_russian_cases_are_not_merged_by_guess():
+    assert names("Он был в Москве и уехал из Москвы.") == ["Москве", "Москвы"]
+
+
+def test_entities_come_in_the_order_of_the_text():
+    text = "on 2023-05-08 we saw https://example.org/x with Anna Lee in src/main.py"
+    assert names(text) == ["2023-05-08", "https://example.org/x", "Anna Lee", "src/main.py"]
+
+
+def test_a_name_that_cannot_be_shown_or_is_endless_is_left_out():
+    assert entities("see http://a\x07b/ and `x\ud800y` and http://" + "a" * 600) == []
+
+
+def test_an_abbreviation_does_not_end_a_sentence():
+    found = read("We asked Prof. Smith about Acme Corp. in detail.")
+    assert {(one.subject, one.object) for one in found.relations} == {("Smith", "Acme Corp")}

@@ -1,0 +1,210 @@
+"""What a text says of what it names: by clear patterns, or by naming two things in one sentence, told apart."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from zapomni_core.extraction.reading import LONGEST_QUOTE, MOST_TOGETHER, read
+
+
+def stated(text):
+    return [(one.subject, one.type, one.object) for one in read(text).relations if one.basis == "pattern"]
+
+
+def mentioned(text):
+    return [(one.subject, one.object) for one in read(text).relations if one.basis == "mention"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Anna works at Acme.", ("Anna", "works_at", "Acme")),
+        ("Anna is working as a senior engineer for the Acme Corp.", ("Anna", "works_at", "Acme Corp")),
+        ("Anna has been working at Acme since May.", ("Anna", "works_at", "Acme")),
+        ("**Anna** works at **Acme**.", ("Anna", "works_at", "Acme")),
+        ("Anna worked at Acme.", ("Anna", "worked_at", "Acme")),
+        ("Anna lives in Berlin.", ("Anna", "lives_in", "Berlin")),
+        ("Anna moved to Berlin.", ("Anna", "lives_in", "Berlin")),
+        ("Anna moved from Paris to Berlin.", ("Anna", "lives_in", "Berlin")),
+        ("Anna used to live in Berlin.", ("Anna", "lived_in", "Berlin")),
+        ("Anna is the CTO of Acme.", ("Anna", "cto_of", "Acme")),
+        ("Anna is a founding member of the Acme.", ("Anna", "founding_member_of", "Acme")),
+        ("Anna was the CTO of Acme.", ("Anna", "former_cto_of", "Acme")),
+        ("I met Anna Lee, CEO of Acme.", ("Anna Lee", "ceo_of", "Acme")),
+        ("Anna's manager is Bob Ray.", ("Bob Ray", "manager_of", "Anna")),
+        ("Bob is Anna's brother.", ("Bob", "brother_of", "Anna")),
+        ("Zapomni uses SQLite.", ("Zapomni", "uses", "SQLite")),
+        ("`engine` depends on `store`.", ("engine", "depends_on", "store")),
+        ("GitHub is part of Microsoft.", ("GitHub", "part_of", "Microsoft")),
+        ("Anna reports to Bob Ray.", ("Anna", "reports_to", "Bob Ray")),
+        ("Anna married Bob Ray.", ("Anna", "married_to", "Bob Ray")),
+        ("Anna was born in Bonn.", ("Anna", "born_in", "Bonn")),
+        ("I like Bob Dylan, also known as Robert Zimmerman.", ("Bob Dylan", "also_known_as", "Robert Zimmerman")),
+        ("We know Bob Dylan (aka Elston Gunn).", ("Bob Dylan", "also_known_as", "Elston Gunn")),
+        ("The World Health Organization (WHO) met.", ("World Health Organization", "also_known_as", "WHO")),
+        ("MySQL was replaced by PostgreSQL.", ("MySQL", "replaced_by", "PostgreSQL")),
+        ("PostgreSQL replaced MySQL.", ("MySQL", "replaced_by", "PostgreSQL")),
+        ("`main()` calls `run()`.", ("main", "calls", "run")),
+        ("app.py imports engine.py today", ("app.py", "imports", "engine.py")),
+        ("Мария Иванова работает в Яндексе.", ("Мария Иванова", "works_at", "Яндексе")),
+        ("Борис живёт в Москве.", ("Борис", "lives_in", "Москве")),
+        ("Сервис Zapomni использует SQLite.", ("Сервис Zapomni", "uses", "SQLite")),
+        ("Наш GitHub зависит от PostgreSQL.", ("GitHub", "depends_on", "PostgreSQL")),
+        ("Анна родилась в Киеве.", ("Анна", "born_in", "Киеве")),
+        ("Anna arbeitet bei Siemens.", ("Anna", "works_at", "Siemens")),
+        ("Anna wohnt in Berlin.", ("Anna", "lives_in", "Berlin")),
+        ("Zapomni benutzt SQLite.", ("Zapomni", "uses", "SQLite")),
+        ("Zapomni hängt von PostgreSQL ab.", ("Zapomni", "depends_on", "PostgreSQL")),
+        ("Anna ist mit Max verheiratet.", ("Anna", "married_to", "Max")),
+        ("Anna wurde in Bonn geboren.", ("Anna", "born_in", "Bonn")),
+        ("MySQL wurde durch PostgreSQL ersetzt.", ("MySQL", "replaced_by", "PostgreSQL")),
+        ("Ana trabaja en Telefónica.", ("Ana", "works_at", "Telefónica")),
+        ("Marie habite à Lyon.", ("Marie", "lives_in", "Lyon")),
+    ],
+)
+def test_clear_words_between_two_names_relate_them(text, wanted):
+    assert stated(text) == [wanted]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anna does not work at Acme.",
+        "Anna no longer works at Acme.",
+        "Does Anna Lee work at Acme?",
+        "Anna Lee works at Acme?",
+        "If Anna Lee works at Acme, we win.",
+        "Maybe Anna Lee works at Acme.",
+        "Если Мария Иванова работает в Яндексе, мы рады.",
+        "Anna Lee's brother works at Acme.",
+        "Der Hund wohnt in der Stadt.",
+        "Anna Lee is one of Acme.",
+        "Zapomni hängt von PostgreSQL.",
+        "She works at Acme.",
+        "Everyone uses SQLite.",
+        "Anna Lee and nobody else at all, whatever one may think of it, if at all, works at Acme.",
+        "I asked Anna Lee (CEO) and World Health Organization (UN).",
+    ],
+)
+def test_what_is_denied_asked_or_supposed_is_not_stated(text):
+    assert stated(text) == []
+
+
+def test_several_subjects_and_several_objects_are_related_each_with_each():
+    assert stated("Anna and Bob use SQLite, FalkorDB and PostgreSQL.") == [
+        (who, "uses", what) for who in ("Anna", "Bob") for what in ("SQLite", "FalkorDB", "PostgreSQL")
+    ]
+
+
+def test_a_list_of_subjects_counts_from_the_start_of_a_sentence():
+    assert stated("Anna, Bob and Carol work at Acme.") == [
+        (who, "works_at", "Acme") for who in ("Anna", "Bob", "Carol")
+    ]
+    assert stated("In Berlin, Anna and Bob work at Acme.") == [(who, "works_at", "Acme") for who in ("Anna", "Bob")]
+
+
+def test_a_verb_for_several_needs_several():
+    assert stated("I saw Anna use SQLite.") == []
+
+
+def test_two_clauses_in_a_sentence_keep_their_own_names():
+    found = [("Anna", "lives_in", "Berlin"), ("Bob", "lives_in", "Paris")]
+    assert stated("Anna lives in Berlin and Bob lives in Paris.") == found
+
+
+@pytest.mark.parametrize(
+    ("text", "exclusive"),
+    [
+        ("Anna works at Acme.", True),
+        ("Anna lives in Berlin.", True),
+        ("Anna reports to Bob Ray.", True),
+        ("Anna uses Slack.", False),
+        ("Anna works at Acme and Globex.", False),
+        ("Anna worked at Acme.", False),
+    ],
+)
+def test_where_somebody_is_or_works_now_excludes_another_place(text, exclusive):
+    assert {one.exclusive for one in read(text).relations if one.basis == "pattern"} == {exclusive}
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("Anna works at Acme since 2021.", (2021, 1, 1), None),
+        ("Мария Иванова работает в Яндексе с 2021 года.", (2021, 1, 1), None),
+        ("Anna arbeitet seit 2021 bei Siemens. Anna arbeitet bei Siemens seit 2021.", (2021, 1, 1), None),
+        ("Anna has worked at Acme since May 8, 2021.", (2021, 5, 8), None),
+        ("In May 2021 Anna moved to Berlin.", (2021, 5, 1), None),
+        ("On 2021-05-08, Anna moved to Berlin.", (2021, 5, 8), None),
+        ("Anna worked at Acme from 2015 to 2019.", (2015, 1, 1), (2019, 1, 1)),
+        ("Anna worked at Acme until March 2019.", None, (2019, 3, 1)),
+        ("Anna works at Acme.", None, None),
+        ("Anna moved to Berlin in 2019 or in 2021.", None, None),
+        ("Anna works at Acme 2000 Street.", None, None),
+    ],
+)
+def test_a_relation_holds_since_and_until_what_its_sentence_says(text, since, until):
+    (relation,) = [one for one in read(text).relations if one.basis == "pattern"]
+    wanted = [datetime(*date, tzinfo=UTC) if date else None for date in (since, until)]
+    assert [relation.valid_from, relation.valid_until] == wanted
+
+
+def test_a_date_belongs_to_the_clause_that_it_stands_in():
+    text = "Anna lives in Berlin since 2020 and Bob lives in Paris since 2021."
+    years = [one.valid_from.year for one in read(text).relations if one.basis == "pattern"]
+    assert years == [2020, 2021]
+
+
+def test_a_pattern_shows_that_its_subject_is_a_person():
+    types = {entity.name: entity.type for entity in read("Anna works at Acme.").entities}
+    assert types == {"Anna": "person", "Acme": "name"}
+
+
+def test_a_name_that_only_a_pattern_shows_counts_everywhere():
+    (anna, *_) = read("Anna sings. Anna lives in Berlin.").entities
+    assert (anna.name, len(anna.spans)) == ("Anna", 2)
+
+
+def test_what_one_sentence_names_is_mentioned_together():
+    assert mentioned("We saw Anna Lee with Bob Ray. Then came Carol Poe.") == [("Anna Lee", "Bob Ray")]
+
+
+def test_what_a_pattern_relates_is_not_mentioned_together_as_well():
+    assert mentioned("Anna works at Acme. We saw Acme with Anna.") == []
+
+
+def test_a_pair_is_mentioned_together_once():
+    assert len(mentioned("We saw Anna Lee with Bob Ray. Then Bob Ray left Anna Lee.")) == 1
+
+
+def test_dates_addresses_and_tags_are_not_related_to_each_other():
+    text = "on 2023-05-08 see https://example.org/x about #release with Anna Lee"
+    assert {subject for subject, _ in mentioned(text)} == {"2023-05-08", "https://example.org/x", "#release"}
+    assert {thing for _, thing in mentioned(text)} == {"Anna Lee"}
+
+
+@pytest.mark.parametrize("count", [MOST_TOGETHER, MOST_TOGETHER + 1])
+def test_of_many_names_in_a_sentence_only_neighbours_are_related(count):
+    things = " ".join(f"`thing_{number}` or" for number in range(count))
+    pairs = count * (count - 1) // 2 if count <= MOST_TOGETHER else count - 1
+    assert len(mentioned(f"we saw {things} nothing")) == pairs
+
+
+def test_the_quote_is_the_sentence():
+    text = "First this. Anna works at Acme since May. Then that."
+    (relation,) = read(text).relations
+    assert text[relation.start : relation.end] == "Anna works at Acme since May."
+
+
+def test_of_a_long_sentence_the_quote_is_what_says_it():
+    text = "and so on " * (LONGEST_QUOTE // 10) + "until Anna Lee works at Acme " + "and so on " * 5
+    (relation,) = read(text).relations
+    assert text[relation.start : relation.end] == "Anna Lee works at Acme"
+
+
+def test_a_relation_that_a_text_states_twice_for_the_same_time_is_one():
+    assert stated("Anna works at Acme. Yes, Anna works at Acme.") == [("Anna", "works_at", "Acme")]
+
+
+def test_the_turns_of_a_conversation_are_not_one_sentence():
+    assert mentioned("Anna: I like Docker\nBob: I like Podman") == []

@@ -1,0 +1,327 @@
+"""The worker does jobs: once where it can, again where they fail, and never for another worker."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.unit.core.jobs.conftest import in_state, offered, queue, until
+from zapomni_core.call import Call, CallContext, call_context
+from zapomni_core.errors import ProcessingError
+from zapomni_core.jobs import Kinds, Postpone, lease
+from zapomni_core.jobs.worker import POSTPONED_AT_MOST, SHORTEST_PAUSE, Worker
+from zapomni_core.settings import Settings
+from zapomni_db.errors import StoreUnavailableError
+from zapomni_db.records import NewJob
+
+
+async def nothing(_engine, _job, _progress):
+    return None
+
+
+async def forever(_engine, _job, _progress):
+    await asyncio.Event().wait()
+
+
+def failing(error, times=1000):
+    """A kind that raises, so many times."""
+    raised = []
+
+    async def fail(_engine, _job, _progress):
+        if len(raised) < times:
+            raised.append(error)
+            raise error
+        return {"tried": len(raised) + 1}
+
+    return fail
+
+
+async def test_a_job_is_done_in_its_workspace_and_its_result_is_kept(working):
+    async def note(engine, job, _progress):
+        added = await engine.add_memory(job.payload["text"])
+        return {"memory_id": added.memory_id, "workspace": engine.workspace}
+
+    async with working(note) as (engine, worker):
+        elsewhere = engine.in_workspace("elsewhere")
+        job_id = await queue(elsewhere, NewJob(kind="test", payload={"text": "bees"}))
+        worker.wake()
+        done = await in_state(elsewhere, job_id, "done")
+        assert done.result["workspace"] == "elsewhere"
+        assert (await elsewhere.get_memory(done.result["memory_id"])).text == "bees"
+        assert done.attempts == 1
+
+
+async def test_a_kind_that_returns_nothing_has_an_empty_result(working):
+    async with working(nothing) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        assert (await in_state(engine, job_id, "done")).result == {}
+
+
+async def test_jobs_that_another_process_queues_are_found_without_being_told(working):
+    async with working(nothing) as (engine, _):
+        assert await in_state(engine, await queue(engine), "done")
+
+
+async def test_a_job_is_done_when_its_time_has_come(working):
+    async with working(nothing, poll_seconds=1000) as (engine, worker):
+        soon = datetime.now(UTC) + timedelta(seconds=0.2)
+        job_id = await queue(engine, NewJob(kind="test", not_before=soon))
+        worker.wake()
+        done = await in_state(engine, job_id, "done")
+        assert done.updated_at >= soon
+
+
+async def test_a_job_of_a_kind_that_nobody_knows_waits(working):
+    async with working(nothing) as (engine, worker):
+        strange = await queue(engine, NewJob(kind="strange"))
+        known = await queue(engine)
+        worker.wake()
+        await in_state(engine, known, "done")
+        assert (await engine.get_job(strange)).state == "queued"
+
+
+async def test_a_job_that_fails_is_tried_again(working):
+    async with working(failing(ProcessingError("no luck"), times=2)) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        done = await in_state(engine, job_id, "done")
+        assert (done.attempts, done.result) == (3, {"tried": 3})
+
+
+async def test_a_job_that_fails_too_often_is_kept_with_its_last_error(working):
+    async with working(failing(ProcessingError("no\nluck")), attempts=3) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        failed = await in_state(engine, job_id, "failed")
+        assert (failed.attempts, failed.error) == (3, "ProcessingError: no luck")
+
+
+async def test_the_wait_for_the_next_try_comes_from_the_number_of_attempts(working):
+    async with working(failing(ProcessingError("no")), delay=lambda attempts: 1000.0 * attempts) as (engine, worker):
+        job_id = await queue(engine)
+        before = datetime.now(UTC)
+        worker.wake()
+        job = await until(lambda: failed_once(engine, job_id))
+        assert job.state == "queued"
+        assert job.not_before - before >= timedelta(seconds=1000)
+
+
+async def failed_once(engine, job_id):
+    job = await engine.get_job(job_id)
+    return job if job.error and job.state == "queued" else None
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("Ada's secret"), "ValueError"),
+        (StoreUnavailableError("The disk is away."), "StoreUnavailableError: The disk is away."),
+        (SystemExit("Ada's secret"), "ProcessingError: it raised SystemExit"),
+        (asyncio.CancelledError("Ada's secret"), "ProcessingError: it was cancelled, not by its worker"),
+    ],
+    ids=["foreign", "ours", "exit", "cancelled"],
+)
+async def test_only_messages_that_are_meant_for_people_are_kept(working, error, told):
+    async with working(failing(error), attempts=1) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        assert (await in_state(engine, job_id, "failed")).error == told
+
+
+async def test_a_result_that_is_no_json_is_a_failure(working):
+    async def strange(_engine, _job, _progress):
+        return {"a": object()}
+
+    async with working(strange, attempts=1) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        assert "result must be plain JSON" in (await in_state(engine, job_id, "failed")).error
+
+
+async def test_a_job_that_ended_its_process_each_time_is_not_begun_again(working):
+    begun = []
+
+    async def begin(_engine, job, _progress):
+        begun.append(job.id)
+
+    async with working(begin, attempts=2) as (engine, worker):
+        (made,) = await engine.jobs.enqueue(engine.workspace, [NewJob(kind="strange")])
+        for _ in range(2):
+            assert await engine.jobs.claim(["strange"], "killed", 0)
+        job = await engine.jobs.claim(["strange"], worker.name, 60)
+        await worker._do(job)
+        failed = await in_state(engine, made.id, "failed")
+        assert failed.error == "ProcessingError: its process ended 2 times while it ran"
+        assert begun == []
+
+
+async def test_a_postponed_job_waits_and_was_not_tried(working):
+    async with working(failing(Postpone(1000, "the model is away"))) as (engine, worker):
+        job_id = await queue(engine)
+        before = datetime.now(UTC)
+        worker.wake()
+        job = await until(lambda: failed_once(engine, job_id))
+        assert (job.state, job.attempts, job.error) == ("queued", 0, "the model is away")
+        assert job.not_before - before >= timedelta(seconds=1000)
+        assert job.postponed_since >= before
+
+
+async def test_a_job_is_done_when_what_it_needed_is_back(working):
+    async with working(failing(Postpone(0, "away"), times=20), attempts=1) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        done = await in_state(engine, job_id, "done")
+        assert (done.attempts, done.result) == (1, {"tried": 21})
+
+
+async def test_a_job_that_was_postponed_for_a_week_has_failed(working):
+    days = iter([0, *[POSTPONED_AT_MOST.days + 1] * 1000])
+
+    async with working(
+        failing(Postpone(-1_000_000, "away")), clock=lambda: datetime.now(UTC) + timedelta(days=next(days))
+    ) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        failed = await in_state(engine, job_id, "failed")
+        assert failed.error == "postponed for more than 7 days: away"
+
+
+async def test_progress_is_told_while_a_job_runs(working):
+    told = asyncio.Event()
+
+    async def slow(_engine, _job, progress):
+        await progress(0.25, "a quarter")
+        await told.wait()
+        await progress(7, "too much")
+
+    async with working(slow) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+
+        async def look():
+            job = await engine.get_job(job_id)
+            return (job.progress, job.message) == (0.25, "a quarter")
+
+        await until(look)
+        told.set()
+        assert (await in_state(engine, job_id, "done")).progress == 1
+
+
+async def test_a_lease_is_renewed_while_the_job_runs(working, monkeypatch):
+    monkeypatch.setattr(lease, "TELL_SECONDS", 0.01)
+    renewed = asyncio.Event()
+
+    async with working(forever, lease_seconds=0.9) as (engine, worker):
+        renew = engine.jobs.renew
+        seen = []
+
+        async def counted(*args, **options):
+            seen.append(await renew(*args, **options))
+            if len(seen) == 3:
+                renewed.set()
+            return seen[-1]
+
+        monkeypatch.setattr(engine.jobs, "renew", counted)
+        await queue(engine)
+        worker.wake()
+        await asyncio.wait_for(renewed.wait(), 60)
+    assert len(seen) >= 3
+
+
+async def test_a_job_that_another_worker_took_over_is_cancelled_and_left_to_it(working):
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def stuck(_engine, _job, progress):
+        begun.set()
+        try:
+            await forever(None, None, None)
+        finally:
+            cancelled.set()
+
+    async with working(stuck, lease_seconds=1) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        await asyncio.wait_for(begun.wait(), 60)
+        await engine.jobs.release(job_id, worker.name)
+        assert await engine.jobs.claim(["test"], "another", 1000)
+        await asyncio.wait_for(cancelled.wait(), 60)
+        assert await engine.jobs.finish(job_id, "another", {"by": "another"})
+        assert (await engine.get_job(job_id)).result == {"by": "another"}
+
+
+async def test_a_lease_that_cannot_be_renewed_is_lost_when_its_time_is_over(working, monkeypatch):
+    cancelled = asyncio.Event()
+
+    async def stuck(_engine, _job, progress):
+        try:
+            await forever(None, None, None)
+        finally:
+            cancelled.set()
+
+    async def away(*_args, **_options):
+        raise StoreUnavailableError("away")
+
+    async with working(stuck, lease_seconds=0.3) as (engine, worker):
+        monkeypatch.setattr(engine.jobs, "renew", away)
+        await queue(engine)
+        worker.wake()
+        await asyncio.wait_for(cancelled.wait(), 60)
+
+
+async def test_a_job_that_runs_when_the_worker_ends_is_given_back(working):
+    begun = asyncio.Event()
+
+    async def stuck(_engine, _job, progress):
+        begun.set()
+        await forever(None, None, None)
+
+    async with working(stuck) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        await asyncio.wait_for(begun.wait(), 60)
+    job = await engine.get_job(job_id)
+    assert (job.state, job.attempts) == ("queued", 0)
+
+
+async def test_a_store_that_is_away_for_a_while_does_not_end_the_worker(working, monkeypatch):
+    async with working(nothing) as (engine, worker):
+        claim, failures = engine.jobs.claim, []
+
+        async def flaky(*args):
+            if len(failures) < 3:
+                failures.append(args)
+                raise StoreUnavailableError("away")
+            return await claim(*args)
+
+        monkeypatch.setattr(engine.jobs, "claim", flaky)
+        job_id = await queue(engine)
+        worker.wake()
+        assert await in_state(engine, job_id, "done")
+    assert len(failures) == 3
+
+
+async def test_a_worker_that_has_nothing_to_do_looks_ever_less_often_until_it_is_woken(make_engine):
+    now = datetime.now(UTC)
+    worker = Worker(make_engine(), Kinds(offered(), Settings()), poll_seconds=7, clock=lambda: now)
+    assert [worker._next_pause(None) for _ in range(5)] == [7, 14, 28, 30, 30]
+    worker.wake()
+    assert [worker._next_pause(now + timedelta(seconds=10)) for _ in range(3)] == [7, 10, 10]
+    assert worker._next_pause(now - timedelta(days=1)) == SHORTEST_PAUSE
+
+
+async def test_a_job_is_no_part_of_the_call_that_queued_it(make_engine):
+    told = []
+
+    async def tell(*progress):
+        told.append(progress)
+
+    async def note(engine, _job, _progress):
+        await engine.add_memory("said later")
+
+    engine = make_engine(test=note)
+    token = call_context.set(CallContext(call=Call(id="1", name="x", arguments={}), on_progress=tell))
+    (job,) = await engine.submit([NewJob(kind="test")])
+    await in_state(engine, job.id, "done")
+    call_context.reset(token)
+    assert told == []

@@ -1,0 +1,146 @@
+"""The vectors of what was stored are made later, by a job; whatever goes wrong with that, what was stored is there."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from tests.unit.core.sessions.waiting import until
+from zapomni_core import MemoryEngine, MemoryManager, Settings
+from zapomni_core.errors import ProcessingError
+from zapomni_core.jobs import embedding
+from zapomni_core.provider import Providers
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.sqlite import SQLiteStore
+
+BUILT_IN_ONES = None
+NOBODYS = Providers()
+
+
+class Moody(HashingEmbedder):
+    """An embedder that fails while it is told to, and notes what it embeds."""
+
+    def __init__(self):
+        super().__init__()
+        self.fails = False
+        self.embedded = []
+
+    async def embed(self, texts, *, query=False, on_batch=None):
+        if self.fails:
+            raise ProcessingError("not today")
+        self.embedded += [] if query else texts
+        return await super().embed(texts, query=query, on_batch=on_batch)
+
+
+@pytest.fixture
+def embedder():
+    return Moody()
+
+
+@pytest.fixture
+async def make_engine(tmp_path, embedder):
+    made = []
+
+    def make(providers=BUILT_IN_ONES):
+        made.append(MemoryEngine(Settings(), providers, store=SQLiteStore(tmp_path / "memory.db"), embedder=embedder))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        await engine.close()
+
+
+async def waiting(engine):
+    return (await engine.memories.pending(HashingEmbedder().identity, 1))[1]
+
+
+async def test_one_job_embeds_what_came_together(make_engine, embedder, monkeypatch):
+    monkeypatch.setattr(embedding, "LATER", embedding.SOON * 0)
+    engine = make_engine()
+    memory, session = MemoryManager(engine), uuid4()
+    await asyncio.gather(*(memory.store_message(session, "user", f"message {number}") for number in range(20)))
+
+    async def all_is_done():
+        counts = await engine.jobs.counts(engine.workspace)
+        return counts.done and not counts.queued and not counts.running
+
+    await until(all_is_done)
+    assert await waiting(engine) == 0
+    assert sorted(embedder.embedded) == sorted(f"message {number}" for number in range(20))
+    done = await engine.jobs.list(engine.workspace)
+    assert {job.state for job in done} == {"done"}
+    assert sum(job.result["chunks"] for job in done) == 20
+    assert len(done) < 10
+
+
+async def test_somebody_looks_again_after_a_job(make_engine):
+    engine = make_engine()
+    await MemoryManager(engine).store_message(uuid4(), "user", "hello")
+
+    async def looks_again():
+        return [job for job in await engine.jobs.list(engine.workspace) if job.key == embedding.AGAIN]
+
+    await until(looks_again)
+
+
+async def test_an_embedder_that_fails_is_waited_for(make_engine, embedder):
+    engine = make_engine()
+    embedder.fails = True
+    await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
+
+    async def is_postponed():
+        return [job for job in await engine.jobs.list(engine.workspace) if job.error and job.state == "queued"]
+
+    await until(is_postponed)
+    assert await waiting(engine) == 1
+    result = await engine.search_memory("heron")
+    assert [hit.text for hit in result.hits] == ["a heron"]
+    assert result.degraded
+
+
+async def test_where_nobody_does_such_jobs_the_vector_is_made_at_once(make_engine, embedder):
+    engine = make_engine(NOBODYS)
+    await MemoryManager(engine).store_document("a heron")
+    assert await waiting(engine) == 0
+    assert embedder.embedded == ["a heron"]
+
+
+async def test_and_an_embedder_that_fails_then_loses_nothing(make_engine, embedder, caplog):
+    engine = make_engine(NOBODYS)
+    memory, session = MemoryManager(engine), uuid4()
+    embedder.fails = True
+    await memory.store_message(session, "user", "a secret heron")
+    assert len(await memory.get_conversation_history(session)) == 1
+    assert await waiting(engine) == 1
+    assert [record.message for record in caplog.records if record.name == "zapomni.sessions"] == ["not_embedded"]
+    assert "secret" not in caplog.text
+    embedder.fails = False
+    await memory.store_message(session, "user", "another one")
+    assert await waiting(engine) == 0
+
+
+async def test_what_has_no_vector_yet_is_ranked_by_its_words(make_engine, embedder):
+    engine = make_engine(NOBODYS)
+    memory, session = MemoryManager(engine), uuid4()
+    for number in range(40):
+        await memory.store_message(session, "user", f"filler {number} about nothing")
+    embedder.fails = True
+    await memory.store_message(session, "user", "herons at the pond")
+    embedder.fails = False
+    result = await engine.search_memory("heron pond", limit=3)
+    assert result.hits[0].text == "herons at the pond"
+    assert [hit.similarity_score for hit in result.hits] == sorted(
+        (hit.similarity_score for hit in result.hits), reverse=True
+    )
+    assert 0 <= result.confidence <= 1
+
+
+async def test_a_search_before_any_vector_is_by_words_alone(make_engine, embedder):
+    engine = make_engine(NOBODYS)
+    embedder.fails = True
+    for text in ("herons at the pond", "a rug in the hall"):
+        await MemoryManager(engine).store_document(text)
+    embedder.fails = False
+    result = await engine.search_memory("heron")
+    assert [hit.text for hit in result.hits] == ["herons at the pond"]
+    assert result.degraded is None

@@ -1,0 +1,40 @@
+"""Entities get vectors by the new embedder too when a store is reindexed."""
+
+import pytest
+
+from zapomni_core.reindexing import embed_entities, reindex
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core.testing.extractions import mention
+from zapomni_core.testing.samples import EMBEDDER, WORKSPACE
+from zapomni_db.sqlite import SQLiteStore
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SQLiteStore(tmp_path / "memory.db")
+    await mention(store, "Ada met Grace", "Ada", "Grace")
+    yield store
+    await store.close()
+
+
+async def test_reindexing_gives_entities_vectors_by_the_new_embedder(store):
+    new = HashingEmbedder(40, name="new")
+    assert await reindex(store, new) == 1
+    assert await store.embedder() == new.identity
+    assert await store.graph.without_vector(new.identity, 9) == []
+    vector = (await new.embed(["Grace"], query=True))[0]
+    ((best, _), *_) = await store.graph.find(WORKSPACE, "?", vector, new.identity, 2)
+    assert best.name == "Grace"
+    assert await store.check() == []
+
+
+async def test_entities_get_only_the_vectors_that_they_lack(store):
+    embedder = HashingEmbedder(EMBEDDER.dimension, name="hashing")
+    assert await embed_entities(store, embedder) == 2
+    assert await embed_entities(store, embedder) == 0
+    await mention(store, "Alan", "Alan")
+    assert await embed_entities(store, embedder) == 1
+
+
+async def test_a_store_without_a_graph_has_no_entities_to_embed():
+    assert await embed_entities(object(), HashingEmbedder(8)) == 0

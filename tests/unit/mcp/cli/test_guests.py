@@ -1,0 +1,111 @@
+"""Commands that plugins bring."""
+
+import pytest
+
+from zapomni_core.host.commands import OWN
+from zapomni_mcp.cli.root import cli
+
+GREETING = """
+print("noise while it is loaded")
+
+@hookimpl
+def zapomni_commands(engine, settings):
+    import asyncio
+    import click
+
+    @click.command()
+    @click.option("--fail", type=click.Choice(["input", "store", "bug"]))
+    def {name}(fail):
+        "Count what is there."
+        if fail == "input":
+            asyncio.run(engine.search_memory(" "))
+        if fail == "store":
+            asyncio.run(engine.get_memory("nowhere"))
+        if fail == "bug":
+            raise RuntimeError("a bug")
+        stats = asyncio.run(engine.get_stats())
+        click.echo(f"{{stats.total_memories}} in {{stats.graph_name}}")
+
+    return [{name}]
+"""
+
+
+@pytest.fixture
+def greeting(plugin_file):
+    return plugin_file("greeting", GREETING.format(name="greet"))
+
+
+def test_the_names_that_plugins_cannot_have_are_those_of_the_commands_there_are():
+    assert set(cli.commands) == OWN
+
+
+def test_a_command_of_a_plugin_runs_with_the_engine_and_prints_only_what_is_its_own(start, greeting):
+    from .conftest import finish
+
+    code, output, errors = finish(start("--plugin", greeting, "greet"))
+    assert (code, output) == (0, "0 in default\n")
+    assert "noise while it is loaded" in errors
+
+
+def test_its_help_is_shown(run, greeting):
+    assert "Count what is there." in run("--plugin", greeting, "greet", "--help").output
+
+
+@pytest.mark.parametrize(("failure", "code"), [("input", 2), ("store", 1)])
+def test_it_fails_like_our_own_commands(run, greeting, failure, code):
+    result = run("--plugin", greeting, "greet", "--fail", failure)
+    assert result.exit_code == code
+    assert result.output.splitlines()[-1].startswith("Error: ")
+
+
+def test_a_bug_in_it_is_not_hidden(run, greeting):
+    assert isinstance(run("--plugin", greeting, "greet", "--fail", "bug").exception, RuntimeError)
+
+
+def test_a_name_that_nobody_offers_is_told_as_such(run):
+    result = run("nonsense")
+    assert result.exit_code == 2
+    assert "No such command 'nonsense'." in result.output
+
+
+def test_the_plugin_is_shown_with_its_commands(run, greeting):
+    assert "  commands      greet\n" in run("--plugin", greeting, "plugins", "show", "greeting").output
+
+
+@pytest.mark.parametrize(
+    ("source", "cause"),
+    [
+        (GREETING.format(name="search"), "command 'search' already belongs to zapomni"),
+        (
+            "@hookimpl\ndef zapomni_commands():\n    return [lambda: 1]\n",
+            "zapomni_commands offers function, which is no click.Command",
+        ),
+        (
+            "import click\n@hookimpl\ndef zapomni_commands():\n    return [click.Command('Not So')]\n",
+            "command 'Not So' has a name that cannot be typed",
+        ),
+        (
+            "import click\n@hookimpl\ndef zapomni_commands():\n    return [click.Command('a'), click.Command('a')]\n",
+            "it offers two commands named 'a'",
+        ),
+    ],
+    ids=["ours", "no command", "a bad name", "twice"],
+)
+def test_what_cannot_be_a_command_is_refused_with_its_plugin(run, plugin_file, source, cause):
+    result = run("--plugin", plugin_file("odd", source), "plugins")
+    assert "fail odd at commands: " in " ".join(result.output.split())
+    assert cause in " ".join(result.output.split())
+
+
+def test_the_first_of_two_plugins_keeps_a_command(run, plugin_file):
+    first, second = (plugin_file(name, GREETING.format(name="greet")) for name in ("first", "second"))
+    result = run("--plugin", first, "--plugin", second, "plugins")
+    assert "command 'greet' already belongs to plugin 'first'" in " ".join(result.output.split())
+
+
+def test_completing_a_shell_loads_no_plugin(run, greeting, monkeypatch):
+    monkeypatch.setenv("_ZAPOMNI_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"zapomni --plugin {greeting} greet ")
+    monkeypatch.setenv("COMP_CWORD", "4")
+    result = run()
+    assert "noise" not in result.output

@@ -1,0 +1,170 @@
+"""Names that are told by capital letters: which words of a run belong together, and how sure it is that they name something."""
+
+# ruff: noqa: RUF001 (Russian looks like English)
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from zapomni_core.extraction.letters import cased, upper
+from zapomni_core.extraction.mention import Mention
+from zapomni_core.extraction.scene import Scene
+from zapomni_core.extraction.words import calendar, heads, not_names, roles, titles
+from zapomni_db.names import shown
+
+MOST_WORDS = 6
+_SHOUTED = 3
+_OF_PERSONS = "van der|van den|van de|von der|von den|van|von|bin|ibn"
+_OF_OTHERS = "de la|de los|de las|de|da|del|della|di|dos|du|al|el|of the|of"
+_ABBREVIATED = "Mrs?|Ms|Dr|Prof|St|Sra?|Jr|Hr|Fr|Mme"
+_POSSESSIVE = ("'s", "’s")
+_ARTICLES = frozenset({"the", "a", "an"})
+_KIN = re.compile(r"(?:ович|евич|овна|евна|ична)$")
+_SURNAME = re.compile(r"(?:[оеё]в|[оеё]ва|енко)$")
+_STATE = re.compile(r"[A-Z]\.[A-Z]\.")  # U.S. Army
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    start: int
+    joint: str
+
+    @property
+    def folded(self) -> str:
+        return self.text.casefold().replace("ё", "е").rstrip(".").removesuffix("'s").removesuffix("’s")
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it has a capital letter that no beginning explains: NASA, GitHub."""
+        letters = self.text.removesuffix("'s").removesuffix("’s").replace("-", "")
+        return len(letters) > 1 and any(map(str.isupper, letters[1:])) and "'" not in letters and "’" not in letters
+
+    @property
+    def is_initial(self) -> bool:
+        return self.text.endswith(".") and len(self.text) == 2  # noqa: PLR2004 (a letter and its stop)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it names nothing by itself. An abbreviation in capitals is no pronoun: US, IT, WHO."""
+        return self.folded in not_names() and not self.is_marked and not self.is_initial
+
+
+@cache
+def run() -> re.Pattern[str]:
+    """Words with capital letters, one after the other or joined by a particle."""
+    return re.compile(rf"(?<![{cased()}0-9_]){_item()}(?:{_joint()}{_item()}){{0,12}}")
+
+
+def names_in(found: re.Match[str], scene: Scene) -> Iterator[Mention]:
+    """The names in a run of words with capital letters."""
+    for group in _groups(_words(found), scene):
+        mention = _mention(group, scene)
+        if mention is not None:
+            yield mention
+
+
+@cache
+def _item() -> str:
+    """An abbreviated title, an initial, or a word with the hyphens and apostrophes within it."""
+    w = cased() + "0-9"
+    return (
+        rf"(?:(?:{_ABBREVIATED})\.|[{upper()}]\.(?=[ \u00a0]?[{upper()}])"
+        rf"|[{upper()}](?:['’](?=[{upper()}]))?[{w}]*+(?:['’‑-][{w}]++)*+)"
+    )
+
+
+@cache
+def _joint() -> str:
+    return rf"(?:[ \u00a0]|(?<=\.))(?:(?:{_OF_PERSONS}|{_OF_OTHERS}|&)[ \u00a0])?"
+
+
+@cache
+def _piece() -> re.Pattern[str]:
+    return re.compile(rf"(?P<joint>{_joint()})?(?P<item>{_item()})")
+
+
+def _words(found: re.Match[str]) -> list[_Word]:
+    return [
+        _Word(piece["item"], found.start() + piece.start("item"), (piece["joint"] or "").strip())
+        for piece in _piece().finditer(found[0])
+    ]
+
+
+def _groups(words: list[_Word], scene: Scene) -> Iterator[list[_Word]]:
+    """The run, cut where it is more than one thing: after a possessive, and at days and months."""
+    group: list[_Word] = []
+    for word in words:
+        if group and not _continues(group, word, scene):
+            yield group
+            group = []
+        group.append(word)
+    yield group
+
+
+def _continues(group: list[_Word], word: _Word, scene: Scene) -> bool:
+    last = group[-1]
+    if last.text.endswith(_POSSESSIVE) or {last.folded, word.folded} & calendar() or "I" in {last.text, word.text}:
+        return False
+    if word.joint.startswith("of"):
+        return last.folded in heads()
+    if word.joint in {"von", "de"} and scene.german:
+        return len(group) > 1  # a name, not what somebody is of something
+    return True
+
+
+def _mention(words: list[_Word], scene: Scene) -> Mention | None:
+    words, opens, titled = _without_leading(words, scene)
+    if not _is_name(words, scene):
+        return None
+    start, last = words[0].start, words[-1]
+    possessive = last.text.endswith(_POSSESSIVE)
+    end = last.start + len(last.text) - 2 * possessive
+    sure = titled or _is_sure(words, scene, opens=opens, possessive=possessive)
+    if not sure and scene.has_article_before(start):
+        return None
+    name = shown(scene.text[start:end])
+    return Mention(start, end, name, "person" if titled or _is_person(name, words) else "name", sure)
+
+
+def _without_leading(words: list[_Word], scene: Scene) -> tuple[list[_Word], bool, bool]:
+    """The words from the first one that can be part of a name; whether something begins there, and whether a title went before."""
+    opens, titled = scene.opens_at(words[0].start), False
+    while words and _leads(words[0], alone=not words[1:], opens=opens):
+        titled = words[0].folded in titles()
+        words, opens = words[1:], False
+    return words, opens, titled
+
+
+def _leads(word: _Word, *, alone: bool, opens: bool) -> bool:
+    if word.folded in roles() or (word.folded in titles() and not alone):
+        return True
+    return word.is_plain and (alone or opens or word.folded in _ARTICLES)
+
+
+def _is_name(words: list[_Word], scene: Scene) -> bool:
+    if not words or len(words) > MOST_WORDS or scene.shouted:
+        return False
+    if len(words) == 1:
+        return len(words[0].text.removesuffix("'s").removesuffix("’s").rstrip(".")) > 1
+    return len(words) < _SHOUTED or not all(word.text.isupper() for word in words)
+
+
+def _is_sure(words: list[_Word], scene: Scene, *, opens: bool, possessive: bool) -> bool:
+    if any(word.is_marked for word in words):
+        return True
+    if scene.heading or (scene.german and len(words) == 1):
+        return False
+    return not opens or possessive or len(words) > 1
+
+
+def _is_person(name: str, words: list[_Word]) -> bool:
+    """By a particle, initials, or the endings of Russian patronymics and surnames."""
+    if any(word.joint in _OF_PERSONS.split("|") and word.joint for word in words[1:]):
+        return True
+    if any(word.is_initial for word in words[:-1]):
+        return not _STATE.match(name)
+    return len(words) > 1 and (
+        any(_KIN.search(word.text) for word in words) or _SURNAME.search(words[-1].text) is not None
+    )

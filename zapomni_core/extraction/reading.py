@@ -1,0 +1,124 @@
+"""Reads a text by rules: first everything it names, then what it states of that, then what it only mentions together."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations, islice, pairwise
+
+from zapomni_core.extraction.code import read_code
+from zapomni_core.extraction.collecting import MOST_MENTIONS, Collection
+from zapomni_core.extraction.connectors import Link
+from zapomni_core.extraction.dates import Moment
+from zapomni_core.extraction.mention import Mention
+from zapomni_core.extraction.mentions import mentions_in
+from zapomni_core.extraction.patterns import Stated, stated_in
+from zapomni_core.extraction.sentences import Sentence, sentences_of
+from zapomni_db.records import Extraction
+
+NAME = "rules"
+MOST_TOGETHER = 8
+"""Entities of a sentence of which every pair is related; of more, only those that stand next to each other."""
+LONGEST_QUOTE = 300
+_BESIDE = frozenset({"date", "url", "tag"})
+"""Types that say something of a name, but nothing of each other."""
+
+
+class StoppedError(Exception):
+    """Nobody waits for the result any more."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A sentence with what it names and what it states, in places that count from its start."""
+
+    sentence: Sentence
+    mentions: list[Mention]
+    dates: list[Moment] = field(default_factory=list)
+    stated: list[Stated] = field(default_factory=list)
+
+    def quote(self, first: int, last: int) -> tuple[int, int]:
+        """The place of the sentence in the text; where that is long or code, of what stands from `first` to `last`."""
+        start = self.sentence.start
+        whole = not self.sentence.code and len(self.sentence.text) <= LONGEST_QUOTE
+        return (start, self.sentence.end) if whole else (start + first, start + last)
+
+
+def read(text: str, is_stopped: Callable[[], bool] = lambda: False) -> Extraction:
+    """What a text names and says, in time that grows with its length. Asks between sentences whether to stop."""
+    collection = Collection(NAME)
+    parts = list(_attentive(_scanned(text), is_stopped))
+    known = {mention.key for part in parts for mention in part.mentions if mention.sure}
+    for part in _attentive(parts, is_stopped):
+        _state(part, known)
+    known |= {mention.key for part in parts for one in part.stated for mention in (one.subject, one.object)}
+    for part in _attentive(parts, is_stopped):
+        _collect(collection, part, known)
+    for part in _attentive(parts, is_stopped):
+        _relate_mentioned(collection, part)
+    return collection.extraction()
+
+
+def _attentive(parts: Iterable[_Part], is_stopped: Callable[[], bool]) -> Iterator[_Part]:
+    for part in parts:
+        if is_stopped():
+            raise StoppedError
+        yield part
+
+
+def _scanned(text: str) -> Iterator[_Part]:
+    """The sentences that name something, up to where the text has named enough."""
+    left = MOST_MENTIONS
+    for sentence in sentences_of(text):
+        part = _scan_code(sentence, left) if sentence.code else _scan(sentence)
+        left -= len(part.mentions)
+        yield part
+        if left <= 0:
+            break
+
+
+def _scan(sentence: Sentence) -> _Part:
+    return _Part(sentence, *mentions_in(sentence.text, heading=sentence.heading))
+
+
+def _scan_code(sentence: Sentence, most: int) -> _Part:
+    part = _Part(sentence, [])
+    for mention, kind, other in islice(read_code(sentence.text), most):
+        part.mentions += [mention, other] if other else [mention]
+        if other:
+            part.stated.append(Stated(mention, Link(kind), other, exclusive=False))
+    return part
+
+
+def _state(part: _Part, known: set[str]) -> None:
+    """Find what a sentence states. A name that is sure anywhere in the text is sure here."""
+    if not part.sentence.code:
+        part.mentions = [replace(one, sure=True) if one.key in known else one for one in part.mentions]
+        part.stated = stated_in(part.sentence.text, part.mentions, part.dates)
+
+
+def _collect(collection: Collection, part: _Part, known: set[str]) -> None:
+    part.mentions = [mention for mention in part.mentions if mention.key in known]
+    for mention in part.mentions:
+        collection.add(mention, part.sentence.start)
+    for one in part.stated:
+        if one.link.people:
+            collection.type(one.subject.key, "person")
+        first, last = sorted([one.subject, one.object], key=lambda mention: mention.start)
+        collection.relate(
+            one.subject.key,
+            one.link.type,
+            one.object.key,
+            part.quote(first.start, last.end),
+            basis="pattern",
+            exclusive=one.exclusive,
+            valid_from=one.valid_from,
+            valid_until=one.valid_until,
+        )
+
+
+def _relate_mentioned(collection: Collection, part: _Part) -> None:
+    """Relate what one sentence names and no pattern relates. Code has no sentences."""
+    named = [] if part.sentence.code else list({one.key: one for one in reversed(part.mentions)}.values())[::-1]
+    for one, other in combinations(named, 2) if len(named) <= MOST_TOGETHER else pairwise(named):
+        if {one.type, other.type} <= _BESIDE or collection.are_related(one.key, other.key):
+            continue
+        collection.relate(one.key, "mentioned_with", other.key, part.quote(one.start, other.end), basis="mention")

@@ -1,0 +1,50 @@
+"""What a sentence tells of all its words: where it begins, and whether capital letters mean less in it."""
+
+# ruff: noqa: RUF001 (the quotation marks of other scripts look like ours)
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+_OPENERS = " \t\"'“„«‘(*_[>`"
+_STARTS = ":.!?…—–;|•-\n\0"
+_LOOK_BACK = 12
+
+# German writes every noun with a capital letter.
+_GERMAN = re.compile(
+    r"\b(?:und|ist|nicht|für|wird|wurde|sind|eine[mnrs]?|ich|wir|auf|dem|zum|zur|auch|über|bei|seit|mit|nach|von|der|das|im|vom|"
+    r"arbeite(?:t|n)|wohnt|lebt|hängt|benutzt|verwendet|nutzt)\b"
+)
+_NOT_GERMAN = re.compile(r"\b(?:the|of|is|and|to|was|at|by|el|los|que|et|les|est)\b")
+_ARTICLE = re.compile(
+    r"\b(?:d(?:er|ie|as|em|en|es)|(?:[mds]|k)?eine?[mnrs]?|ihre?[mnrs]?|unse?re?[mnrs]?|diese[mnrs]?|jede[mnrs]?|im|am|vom|zum|zur)\s+$",
+    re.IGNORECASE,
+)
+_SHOUTED = 3
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A sentence as the words in it are judged."""
+
+    text: str
+    heading: bool = False
+
+    @cached_property
+    def german(self) -> bool:
+        """Whether it is German."""
+        return _GERMAN.search(self.text) is not None and _NOT_GERMAN.search(self.text) is None
+
+    @cached_property
+    def shouted(self) -> bool:
+        """Whether all of it is in capital letters."""
+        return self.text.isupper() and self.text.count(" ") >= _SHOUTED
+
+    def opens_at(self, start: int) -> bool:
+        """Whether a word there has its capital letter because something begins."""
+        before = self.text[max(0, start - _LOOK_BACK) : start].rstrip(_OPENERS)
+        return not before or before[-1] in _STARTS
+
+    def has_article_before(self, start: int) -> bool:
+        """Whether a German article stands before a word: then it is a noun like any other."""
+        return self.german and _ARTICLE.search(self.text[max(0, start - _LOOK_BACK) : start]) is not None

@@ -1,0 +1,79 @@
+"""Commands that plugins add to `zapomni`: what they may be called, and to whom they belong."""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from zapomni_core.errors import PluginError
+
+if TYPE_CHECKING:
+    import click
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,29}")
+
+# The names of the command line's own commands; a test compares them with what there is.
+OWN = frozenset(
+    [
+        "add",
+        "backup",
+        "call",
+        "completion",
+        "config",
+        "delete",
+        "demo",
+        "doctor",
+        "get",
+        "jobs",
+        "plugins",
+        "purge",
+        "reindex",
+        "restore",
+        "search",
+        "serve",
+        "stats",
+        "tools",
+    ]
+)
+
+
+class Commands:
+    """The commands of plugins, by name."""
+
+    def __init__(self) -> None:
+        self._owned: dict[str, tuple[str, click.Command]] = {}
+
+    def check(self, plugin: str, offered: Iterable[Any]) -> "list[click.Command]":
+        """What a plugin offers, if all of it can be taken; PluginError says what is wrong with it."""
+        checked: list[click.Command] = []
+        for command in offered:
+            name = _name_of(command)
+            if any(name == one.name for one in checked):
+                raise PluginError("commands", f"it offers two commands named '{name}'", "rename one of them")
+            if owner := "zapomni" if name in OWN else self._owned.get(name, ("",))[0]:
+                cause = f"command '{name}' already belongs to {f'plugin {owner!r}' if name not in OWN else owner}"
+                raise PluginError("commands", cause, f"call it '{plugin}-{name}', or disable one of the two")
+            checked.append(command)
+        return checked
+
+    def take(self, plugin: str, commands: "Iterable[click.Command]") -> None:
+        """Offer a plugin's commands, which were checked."""
+        self._owned.update({str(command.name): (plugin, command) for command in commands})
+
+    def get(self, name: str) -> "click.Command | None":
+        """The command of that name, if a plugin brings it."""
+        return self._owned[name][1] if name in self._owned else None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._owned)
+
+
+def _name_of(command: Any) -> str:
+    click = sys.modules.get("click")  # whoever made a command has imported it
+    if click is None or not isinstance(command, click.Command):
+        cause = f"zapomni_commands offers {type(command).__name__}, which is no click.Command"
+        raise PluginError("commands", cause, "write @click.command() above the function, and return what that makes")
+    if not _NAME.fullmatch(command.name or ""):
+        cause = f"command {command.name!r} has a name that cannot be typed"
+        raise PluginError("commands", cause, "a small letter, then small letters, digits and -, at most 30 in all")
+    return str(command.name)

@@ -1,0 +1,54 @@
+"""Kinds of jobs: what a provider of kind `job` makes."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from zapomni_core.provider import ProviderContext, Providers
+from zapomni_core.settings import Settings
+from zapomni_db.records import Job
+
+if TYPE_CHECKING:
+    from zapomni_core.engine import MemoryEngine
+
+JobProgress = Callable[[float | None, str], Awaitable[None]]
+
+
+class JobKind(Protocol):
+    """Does the jobs of one kind. A job may be begun twice, after a crash: what it does must have its effect once."""
+
+    async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any] | None:
+        """Do one job, and return its result as plain JSON.
+
+        `engine` is bound to the job's workspace. `progress(fraction, message)` tells how far it is, from 0 to 1. Raise
+        Postpone where what the job needs is away; any other exception is a failed attempt, and is tried again later.
+        """
+        ...
+
+
+class Postpone(Exception):  # noqa: N818 - it is no error: the job waits, and has not been tried
+    """Raised by a kind when what a job needs is away: it is tried again after so many seconds, and that is no attempt."""
+
+    def __init__(self, seconds: float, reason: str) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+        self.reason = reason
+
+
+class Kinds:
+    """The kinds of jobs that can be done here, by name; each is made when a job of it comes first."""
+
+    def __init__(self, providers: Providers, settings: Settings) -> None:
+        self._providers = providers
+        self._settings = settings
+        self._made: dict[str, JobKind] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The kinds that are offered now."""
+        return self._providers.names("job")
+
+    def get(self, name: str) -> JobKind:
+        """The kind of that name."""
+        if name not in self._made:
+            self._made[name] = self._providers.get("job", name).factory(ProviderContext(settings=self._settings))
+        return self._made[name]

@@ -1,0 +1,174 @@
+"""The worker: claims jobs one after the other and does them, as long as its process lives."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from zapomni_core.errors import ProcessingError
+from zapomni_core.jobs.kinds import Kinds, Postpone
+from zapomni_core.jobs.lease import Lease
+from zapomni_core.jobs.trying import seconds_after, told
+from zapomni_db.errors import DatabaseError
+from zapomni_db.records import Job
+
+if TYPE_CHECKING:
+    from zapomni_core.engine import MemoryEngine
+
+log = logging.getLogger("zapomni.jobs")
+
+LONGEST_PAUSE = 30.0
+SHORTEST_PAUSE = 0.05
+CANCEL_SECONDS = 1.5
+STOP_SECONDS = 4.0
+POSTPONED_AT_MOST = timedelta(days=7)
+
+
+class LostLeaseError(Exception):
+    """The job is another worker's by now."""
+
+
+class EndingError(Exception):
+    """The worker is asked to end."""
+
+
+class Worker:
+    """Does jobs of these kinds, of all workspaces, one at a time. Any number of workers in any number of processes may.
+
+    A job that fails is tried again, up to `attempts` times, then kept as failed with its last error. `delay` is how long to
+    wait after so many attempts. While nothing is due, it looks every `poll_seconds`, and ever less often.
+    """
+
+    def __init__(
+        self,
+        engine: "MemoryEngine",
+        kinds: Kinds,
+        *,
+        name: str | None = None,
+        lease_seconds: float = 60,
+        poll_seconds: float = 2,
+        attempts: int = 8,
+        delay: Callable[[int], float] = seconds_after,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.name = name or f"{os.getpid()}-{uuid4().hex[:12]}"
+        self._engine = engine
+        self._kinds = kinds
+        self._lease_seconds = lease_seconds
+        self._poll_seconds = self._pause = poll_seconds
+        self._attempts = attempts
+        self._delay = delay
+        self._clock = clock
+        self._woken = asyncio.Event()
+        self._ending = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look for jobs now."""
+        self._pause = self._poll_seconds
+        self._woken.set()
+
+    def end(self) -> None:
+        """Ask it to end: a job that runs is cancelled and given back."""
+        self._ending.set()
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Do jobs until it is asked to end."""
+        while not self._ending.is_set():
+            try:
+                await self._turn()
+            except DatabaseError:
+                log.warning("jobs_out_of_reach", exc_info=True)
+                await self._rest(None)
+
+    async def _turn(self) -> None:
+        """Do the next job, or rest until there may be one."""
+        self._woken.clear()
+        job = await self._engine.jobs.claim(self._kinds.names, self.name, self._lease_seconds)
+        if job is None:
+            await self._rest(await self._engine.jobs.next_due(self._kinds.names))
+        else:
+            self._pause = self._poll_seconds
+            await self._do(job)
+
+    async def _rest(self, due: datetime | None) -> None:
+        """Wait until it is woken or a job is due, but look now and then: other processes queue jobs too, and die."""
+        try:
+            async with asyncio.timeout(self._next_pause(due)):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+
+    def _next_pause(self, due: datetime | None) -> float:
+        seconds, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE)
+        return seconds if due is None else min(seconds, max((due - self._clock()).total_seconds(), SHORTEST_PAUSE))
+
+    async def _do(self, job: Job) -> None:
+        about = {"job": job.id, "kind": job.kind, "attempt": job.attempts}
+        try:
+            result = await self._attempt(job)
+            await self._engine.jobs.finish(job.id, self.name, result)
+        except EndingError:
+            await self._engine.jobs.release(job.id, self.name)
+        except LostLeaseError:
+            log.warning("job_lease_lost", extra=about)
+        except Postpone as wish:
+            await self._postpone(job, wish)
+        except Exception as error:  # the seam: whatever a kind raises is a failed attempt
+            log.exception("job_failed", extra=about)
+            await self._fail(job, error)
+
+    async def _attempt(self, job: Job) -> Mapping[str, Any]:
+        """The result of a job, while its lease is kept and the worker is not asked to end."""
+        if job.attempts > self._attempts:
+            raise ProcessingError(f"its process ended {self._attempts} times while it ran")
+        lease = Lease(self._engine.jobs, job, self.name, self._lease_seconds)
+        running = asyncio.create_task(self._run(job, lease), name=f"job {job.id}")
+        keeping = asyncio.create_task(lease.keep())
+        ending = asyncio.create_task(self._ending.wait())
+        try:
+            await asyncio.wait([running, keeping, ending], return_when=asyncio.FIRST_COMPLETED)
+            return _outcome(running, keeping)
+        finally:
+            for task in (running, keeping, ending):
+                task.cancel()
+            await asyncio.wait([running, keeping, ending], timeout=CANCEL_SECONDS)
+
+    async def _run(self, job: Job, lease: Lease) -> Mapping[str, Any]:
+        engine = self._engine.in_workspace(job.workspace)
+        try:
+            return await self._kinds.get(job.kind).run(engine, job, lease.progress) or {}
+        except (SystemExit, KeyboardInterrupt) as error:
+            # Raised within a task, these would end the server.
+            raise ProcessingError(f"it raised {type(error).__name__}") from error
+
+    async def _postpone(self, job: Job, wish: Postpone) -> None:
+        now = self._clock()
+        if now - (job.postponed_since or now) > POSTPONED_AT_MOST:
+            reason = f"postponed for more than {POSTPONED_AT_MOST.days} days: {wish.reason}"
+            await self._engine.jobs.fail(job.id, self.name, reason, None)
+        else:
+            later = now + timedelta(seconds=wish.seconds)
+            await self._engine.jobs.release(job.id, self.name, later, wish.reason)
+
+    async def _fail(self, job: Job, error: BaseException) -> None:
+        """Try it again later, or never, if that was the last attempt."""
+        retry_at = None
+        if job.attempts < self._attempts:
+            retry_at = self._clock() + timedelta(seconds=self._delay(job.attempts))
+        await self._engine.jobs.fail(job.id, self.name, told(error), retry_at)
+
+
+def _outcome(running: "asyncio.Task[Mapping[str, Any]]", keeping: "asyncio.Task[None]") -> Mapping[str, Any]:
+    """What became of a job: its result, or an exception that says why there is none."""
+    if running.cancelled():
+        raise ProcessingError("it was cancelled, not by its worker")
+    if running.done():
+        return running.result()
+    if keeping.done():
+        keeping.result()
+        raise LostLeaseError
+    raise EndingError

@@ -1,0 +1,90 @@
+"""Where this process's worker is: started when there is work for it, ended with the engine."""
+
+import asyncio
+import contextvars
+import logging
+from typing import TYPE_CHECKING
+
+from zapomni_core.jobs.kinds import Kinds
+
+if TYPE_CHECKING:
+    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.jobs.worker import Worker
+
+log = logging.getLogger("zapomni.jobs")
+
+
+class Workplace:
+    """One worker at most. It begins with the first job queued here or, where the place is open, with the store's first use.
+
+    A process that has not used its store must not open it for the sake of jobs: most servers wait, and most have none.
+    """
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self._serving: MemoryEngine | None = None
+        self._worker: Worker | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._looked_for: tuple[str, ...] = ()
+
+    def open(self, engine: "MemoryEngine") -> None:
+        """From now on the store's first use is reason enough to begin."""
+        self._serving = engine
+
+    def note_use(self) -> None:
+        """The store is used: begin, where the place is open and nobody has begun."""
+        if self._serving is not None and _is_in_a_loop():
+            engine, self._serving = self._serving, None
+            self.begin(engine)
+
+    def begin(self, engine: "MemoryEngine") -> None:
+        """Let a worker look for jobs now; the one that is there, or a new one, where any kind of job is known."""
+        if not (self._kinds.names and engine.keeps_jobs and _is_in_a_loop()):
+            return
+        if not self._is_working:
+            self._start(engine)
+        elif self._worker is not None:
+            self._worker.wake()
+
+    def begin_for(self, engine: "MemoryEngine", job_ids: tuple[str, ...]) -> None:
+        """Let a worker look for these jobs; once, where one job is for many memories. Without ids: for any."""
+        if not job_ids or job_ids != self._looked_for:
+            self._looked_for = job_ids
+            self.begin(engine)
+
+    async def close(self) -> None:
+        """End the worker; a job that runs is given back."""
+        from zapomni_core.jobs.worker import STOP_SECONDS
+
+        self._serving = None
+        worker, task = self._worker, self._task
+        self._worker = self._task = None
+        if worker is not None and task is not None and not task.done():
+            worker.end()
+            await asyncio.wait([task], timeout=STOP_SECONDS)
+            task.cancel()
+
+    @property
+    def _is_working(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def _start(self, engine: "MemoryEngine") -> None:
+        from zapomni_core.jobs.worker import Worker
+
+        self._worker = Worker(engine, self._kinds)
+        # In a context of its own: a worker that a tool call started does not report its progress to that call's client.
+        self._task = asyncio.create_task(self._worker.run(), name="jobs", context=contextvars.Context())
+        self._task.add_done_callback(_tell_of_end)
+
+
+def _is_in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _tell_of_end(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and (error := task.exception()):
+        log.error("job_worker_ended", exc_info=error)

@@ -1,0 +1,209 @@
+"""What engines of several workspaces share: store, embedder, extractor, worker, and what is counted of their work."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from zapomni_core.jobs.kinds import Kinds
+from zapomni_core.jobs.workplace import Workplace
+from zapomni_core.provider import ProviderContext, Providers
+from zapomni_core.settings import Settings
+from zapomni_core.telemetry import telemetry_for
+from zapomni_db.errors import EmbedderMismatchError
+
+if TYPE_CHECKING:
+    from zapomni_core.embedding import Embedder, OnBatch
+    from zapomni_core.extraction import Extractor
+    from zapomni_db.arrays import Vector
+    from zapomni_db.records import JobCounts
+    from zapomni_db.store import JobStore, MemoryStore
+
+T = TypeVar("T")
+
+DEFAULT_STORE = "sqlite"
+DEFAULT_EMBEDDER = "default"
+DEFAULT_EXTRACTOR = "rules"
+
+
+class Parts:
+    """The parts that the settings name, each built when it is first needed and closed once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        providers: Providers | None,
+        store: "MemoryStore | None",
+        embedder: "Embedder | None",
+        extractor: "Extractor | None" = None,
+    ) -> None:
+        self._settings = settings
+        self._providers = providers
+        self._store = store
+        self._embedder = embedder
+        self._embedder_is_given = embedder is not None
+        self._extractor = extractor
+        self._extractor_is_given = extractor is not None
+        self._choosing = asyncio.Lock()
+        self._searches = 0
+        self._search_seconds = 0.0
+        self._wanted_vectors = 0
+        self._reused_vectors = 0
+        self.telemetry = telemetry_for(settings.telemetry, self.store_name)
+
+    @property
+    def store_name(self) -> str:
+        """What the store is called in the settings."""
+        if self._store is not None:
+            return type(self._store).__name__.removesuffix("Store").lower()
+        return self._settings.store.partition("://")[0] if self._settings.store else DEFAULT_STORE
+
+    @property
+    def store(self) -> "MemoryStore":
+        """The store that the settings name; built here, connected by its first use."""
+        if self._store is None:
+            context = ProviderContext(settings=self._settings, url=self._settings.store)
+            self._store = self._offered.get("store", self.store_name).factory(context)
+        self.workplace.note_use()
+        return self._store
+
+    @property
+    def jobs(self) -> "JobStore | None":
+        """The store's queue, where it has one."""
+        return getattr(self.store, "jobs", None)
+
+    @cached_property
+    def workplace(self) -> Workplace:
+        """The worker of this process."""
+        return Workplace(Kinds(self._offered, self._settings))
+
+    def offers_jobs(self, kind: str) -> bool:
+        """Whether anybody offers a kind of job."""
+        return kind in self._offered.names("job")
+
+    @property
+    def has_guest_kinds(self) -> bool:
+        """Whether anybody but us offers a kind of job."""
+        from zapomni_core.providers import BUILT_IN
+
+        return any(one not in BUILT_IN for one in self._offered.of_kind("job"))
+
+    async def job_counts(self, workspace: str) -> "JobCounts | None":
+        """How many jobs there are; None where there was none yet."""
+        counts = await self.jobs.counts(workspace) if self.jobs is not None else None
+        return counts if counts and counts != type(counts)() else None
+
+    @property
+    def extracts(self) -> bool:
+        """Whether memories are read for entities when they are added."""
+        return self._settings.extractor is not None or self._extractor_is_given
+
+    @property
+    def llm_state(self) -> Mapping[str, Any] | None:
+        """How the extractor's language model is doing, where it has one."""
+        return getattr(self.extractor, "state", None) if self.extracts else None
+
+    @property
+    def extractor(self) -> "Extractor":
+        """The extractor that the settings name, else the one by rules; built here, connected by its first use."""
+        if self._extractor is None:
+            name = self._settings.extractor or DEFAULT_EXTRACTOR
+            self._extractor = self._offered.get("extractor", name).factory(ProviderContext(settings=self._settings))
+        return self._extractor
+
+    async def embedder(self) -> "Embedder":
+        """The embedder that made the store's vectors; for a new store the one that the settings name."""
+        if self._embedder is None:
+            async with self._choosing:
+                self._embedder = self._embedder or await self._choose()
+        return self._embedder
+
+    async def embedding(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
+        """The result of work with the store's embedder; with the new one where another process made new vectors."""
+        embedder = await self.embedder()
+        try:
+            return await work(embedder)
+        except EmbedderMismatchError:
+            if self._embedder_is_given or await self.store.embedder() == embedder.identity:
+                raise
+            if self._embedder is embedder:
+                self._embedder = None
+            return await work(await self.embedder())
+
+    async def _choose(self) -> "Embedder":
+        kept = await self.store.embedder()
+        wanted = self._settings.embedder
+        if kept is not None and wanted not in (None, kept.name):
+            raise EmbedderMismatchError(
+                f"the store's vectors were made by embedder '{kept.name}', the settings ask for '{wanted}'; "
+                f"run: zapomni reindex --embedder {wanted}"
+            )
+        name = kept.name if kept else wanted or DEFAULT_EMBEDDER
+        embedder = self._make_embedder(name)
+        if kept not in (None, embedder.identity):
+            raise EmbedderMismatchError(
+                f"the store's vectors were made by another model of embedder '{name}'; run: zapomni reindex --embedder {name}"
+            )
+        return embedder
+
+    def _make_embedder(self, name: str) -> "Embedder":
+        embedder: Embedder = self._offered.get("embedder", name).factory(ProviderContext(settings=self._settings))
+        return embedder
+
+    async def reindex(self, name: str | None, on_progress: "OnBatch | None") -> int:
+        """Vectors by another embedder, which is used from then on."""
+        from zapomni_core.reindexing import reindex
+
+        kept = await self.store.embedder()
+        embedder = self._make_embedder(name or self._settings.embedder or (kept.name if kept else DEFAULT_EMBEDDER))
+        unused: Embedder | None = embedder
+        try:
+            made = await reindex(self.store, embedder, on_progress)
+            unused, self._embedder = self._embedder, embedder
+        finally:
+            if unused is not None:
+                await unused.close()
+        return made
+
+    async def reuse(self, embedder: "Embedder", digests: list[bytes]) -> "dict[bytes, Vector]":
+        """Vectors of contents that were embedded before."""
+        found = await self.store.vectors(embedder.identity, digests)
+        self._wanted_vectors += len(digests)
+        self._reused_vectors += len(found)
+        return found
+
+    @property
+    def reuse_rate(self) -> float | None:
+        """The share of vectors that did not have to be made."""
+        return self._reused_vectors / self._wanted_vectors if self._wanted_vectors else None
+
+    def count_search(self, seconds: float) -> None:
+        """Note one search."""
+        self._searches += 1
+        self._search_seconds += seconds
+
+    @property
+    def search_milliseconds(self) -> float | None:
+        """What a search took on average."""
+        return round(self._search_seconds / self._searches * 1000, 3) if self._searches else None
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        try:
+            await self.workplace.close()
+            if self._store is not None:
+                await self._store.close()
+            if self._embedder is not None:
+                await self._embedder.close()
+            if self._extractor is not None:
+                await self._extractor.close()
+        finally:
+            await self.telemetry.close()
+
+    @property
+    def _offered(self) -> Providers:
+        if self._providers is None:
+            from zapomni_core.providers import BUILT_IN
+
+            self._providers = Providers(BUILT_IN)
+        return self._providers

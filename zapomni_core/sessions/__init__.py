@@ -1,0 +1,14 @@
+"""Conversations for agents: sessions and their messages, documents with vectors of the caller's own, and time."""
+
+from zapomni_core.sessions.manager import MemoryManager
+from zapomni_core.sessions.models import AgentResponse, ApprovalRequest, Document, Message, Session, ToolGapReport
+
+__all__ = [
+    "AgentResponse",
+    "ApprovalRequest",
+    "Document",
+    "MemoryManager",
+    "Message",
+    "Session",
+    "ToolGapReport",
+]

@@ -1,0 +1,92 @@
+"""Keeps a text as a memory of a kind: found by its words at once, by its meaning as soon as its vector is made."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from zapomni_core.errors import ProcessingError
+from zapomni_core.intake import Particulars
+
+if TYPE_CHECKING:
+    from zapomni_core.embedding import Embedder
+    from zapomni_core.engine import MemoryEngine
+    from zapomni_db.records import Added, EmbedderIdentity, NewMemory
+
+log = logging.getLogger("zapomni.sessions")
+
+Write = Callable[["NewMemory", "EmbedderIdentity"], Awaitable["Added"]]
+
+
+async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], write: Write) -> "Added":
+    """What became of a text that was given to the store. The embedder is not loaded for it: a job makes the vector.
+
+    Where nobody does such jobs, the vector is made before this returns; the text is kept by then, and stays.
+    """
+    from zapomni_core.adding import cut_for_words
+    from zapomni_core.jobs.embedding import KIND, embed_soon
+    from zapomni_db.records import NewMemory
+
+    particulars = particulars_of(metadata)
+    later = engine.does_jobs(KIND)
+
+    async def add(embedder: "Embedder") -> "Added":
+        chunks = await cut_for_words(text, particulars, embedder)
+        await asyncio.sleep(0)  # whoever else is about to store something is cut first: then all are written together
+        memory = NewMemory(
+            text=text,
+            metadata=metadata,
+            chunks=chunks,
+            tags=particulars.tags,
+            source=particulars.source,
+            author=particulars.author,
+            timestamp=particulars.timestamp,
+            merge=False,
+            jobs=(embed_soon(),) if later else (),
+        )
+        return await write(memory, embedder.identity)
+
+    added = await engine.with_embedder(add)
+    if later:
+        engine.look_for_jobs(added.job_ids)
+    else:
+        await _embed_now(engine)
+    return added
+
+
+async def _embed_now(engine: "MemoryEngine") -> None:
+    from zapomni_core.reindexing import embed_pending
+
+    try:
+        await engine.with_embedder(lambda embedder: embed_pending(engine.memories, embedder))
+    except ProcessingError:
+        log.exception("not_embedded")  # found by its words; whatever is stored next tries again
+
+
+def particulars_of(metadata: Mapping[str, Any]) -> Particulars:
+    """What the search uses of metadata that may be anything: what does not fit is kept, and not used."""
+    return Particulars(
+        tags=_tags(metadata.get("tags")),
+        source=_text(metadata.get("source")),
+        author=_text(metadata.get("author")),
+        timestamp=_timestamp(metadata.get("timestamp")),
+        language=_text(metadata.get("language")) or None,
+    )
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return tuple(dict.fromkeys(one for one in values if isinstance(one, str) and one))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _timestamp(value: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None

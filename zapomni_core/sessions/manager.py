@@ -1,0 +1,159 @@
+"""MemoryManager: conversations, documents and time over one memory, for programs that build agents."""
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.sessions import rules
+from zapomni_core.sessions.keeping import keep
+from zapomni_core.sessions.models import EMBEDDING_DIMENSION, Document, Message, document_of
+
+if TYPE_CHECKING:
+    from zapomni_db.records import DocumentRecord, MessageRecord
+    from zapomni_db.store import ConversationStore
+
+
+class MemoryManager:
+    """Conversation history and documents of one workspace, in the same memory that `search_memory` searches.
+
+    Without an engine it has one of its own, on the default store. Every method raises ValueError where an argument breaks a
+    rule, and DatabaseError where the store fails; what was stored is durable when a method returns.
+    """
+
+    def __init__(self, engine: MemoryEngine | None = None, *, embedding_dimension: int = EMBEDDING_DIMENSION) -> None:
+        self._engine = engine or MemoryEngine()
+        self._is_owner = engine is None
+        self._dimension = rules.count_of("embedding_dimension", embedding_dimension)
+
+    async def create_session(self, user_id: str, metadata: Mapping[str, Any] | None = None) -> UUID:
+        """A new session. A session is made by its first message too; this one knows its user and has metadata."""
+        with self._engine.telemetry.span("memory.create_session") as span:
+            user_id, metadata = rules.user_id_of(user_id), rules.metadata_of(metadata)
+            span.set(user_id=user_id, metadata_keys=list(metadata))
+            session = await self._conversations.create_session(self._engine.workspace, user_id, metadata)
+            return UUID(session.id)
+
+    async def store_message(
+        self, session_id: UUID, role: str, content: str, metadata: Mapping[str, Any] | None = None
+    ) -> UUID:
+        """Keep the next message of a session, as 'user', 'assistant' or 'system'; its id.
+
+        Messages have one order, whichever process they come from. Equal messages are two messages.
+        """
+        with self._engine.telemetry.span("memory.store_message") as span:
+            session, role = rules.session_id_of(session_id), rules.role_of(role)
+            content, kept = rules.content_of(content), rules.metadata_of(metadata)
+            span.set(session_id=session, role=role, content_length=len(content))
+            span.set(has_metadata=bool(kept), metadata_keys=list(kept))
+            conversations, workspace = self._conversations, self._engine.workspace
+            added = await keep(
+                self._engine,
+                content,
+                kept,
+                lambda memory, embedder: conversations.add_message(workspace, session, role, memory, embedder),
+            )
+            return UUID(added.memory_id)
+
+    async def get_conversation_history(self, session_id: UUID, limit: int = 100) -> list[Message]:
+        """The last `limit` messages of a session, oldest first; none where there is no such session."""
+        with self._engine.telemetry.span("memory.get_conversation_history") as span:
+            session, limit = rules.session_id_of(session_id), rules.count_of("limit", limit)
+            span.set(session_id=session, limit=limit)
+            found = await self._conversations.history(self._engine.workspace, session, limit)
+            span.set(result_count=len(found))
+            return [_message(one) for one in found]
+
+    async def store_document(
+        self, content: str, metadata: Mapping[str, Any] | None = None, embedding: list[float] | None = None
+    ) -> UUID:
+        """Keep a document; its id. With an embedding of yours it is found by `semantic_search` too."""
+        with self._engine.telemetry.span("memory.store_document") as span:
+            content, kept = rules.content_of(content), rules.metadata_of(metadata)
+            vector = None if embedding is None else rules.embedding_of("embedding", embedding, self._dimension)
+            span.set(content_length=len(content), has_embedding=vector is not None, metadata_keys=list(kept))
+            conversations, workspace = self._conversations, self._engine.workspace
+            added = await keep(
+                self._engine,
+                content,
+                kept,
+                lambda memory, embedder: conversations.add_document(workspace, memory, embedder, vector),
+            )
+            return UUID(added.memory_id)
+
+    async def semantic_search(
+        self, query_embedding: list[float], top_k: int = 10, metadata_filters: Mapping[str, Any] | None = None
+    ) -> list[Document]:
+        """The documents whose own embeddings are nearest by cosine, nearest first. Filters apply before the cut."""
+        with self._engine.telemetry.span("memory.semantic_search") as span:
+            vector = rules.embedding_of("query_embedding", query_embedding, self._dimension)
+            top_k, wanted = rules.count_of("top_k", top_k), rules.filter_of(metadata_filters)
+            span.set(top_k=top_k, filter_count=len(metadata_filters or ()))
+            started = time.perf_counter()
+            found = await self._conversations.nearest_documents(self._engine.workspace, vector, top_k, wanted)
+            span.set(result_count=len(found), query_time_ms=round((time.perf_counter() - started) * 1000, 3))
+            return [self._document(one) for one, _ in found]
+
+    async def temporal_query(
+        self,
+        start_date: datetime,
+        end_date: datetime,
+        metadata_filters: Mapping[str, Any] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> list[Document]:
+        """The documents that were created from one moment to another, both included, newest first.
+
+        A moment without a zone is UTC. All of them come, or the newest `limit`.
+        """
+        with self._engine.telemetry.span("memory.temporal_query") as span:
+            start, end = rules.range_of(start_date, end_date)
+            wanted = rules.filter_of(metadata_filters)
+            most = None if limit is None else rules.count_of("limit", limit)
+            span.set(start_date=start.isoformat(), end_date=end.isoformat(), filter_count=len(metadata_filters or ()))
+            found = await self._conversations.documents_between(self._engine.workspace, start, end, wanted, most)
+            span.set(result_count=len(found))
+            return [self._document(one) for one in found]
+
+    async def health_check(self) -> dict[str, Any]:
+        """That the store answers, which one it is, and the versions of what it runs on."""
+        with self._engine.telemetry.span("memory.health_check") as span:
+            health = {"status": "healthy", **await self._conversations.health()}
+            span.set(**health)
+            return health
+
+    async def close(self) -> None:
+        """Let go of the store, unless the engine was given: then it is its owner's to close. Closing twice is closing once."""
+        if self._is_owner:
+            await self._engine.close()
+
+    @property
+    def _conversations(self) -> "ConversationStore":
+        return self._engine.conversations
+
+    def _document(self, found: "DocumentRecord") -> Document:
+        return document_of(self._dimension).model_validate(
+            {
+                "id": found.id,
+                "content": found.text,
+                "embedding": None if found.vector is None else found.vector.tolist(),
+                "metadata_": found.metadata,
+                "created_at": found.created_at,
+                "updated_at": found.created_at,
+            }
+        )
+
+
+def _message(found: "MessageRecord") -> Message:
+    return Message.model_validate(
+        {
+            "id": found.id,
+            "session_id": found.session_id,
+            "role": found.role,
+            "content": found.text,
+            "created_at": found.created_at,
+            "metadata_": found.metadata,
+        }
+    )

@@ -1,0 +1,130 @@
+"""What a caller of MemoryManager may send. A ValueError names the field and the rule, never the value."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, get_args
+from uuid import UUID
+
+from zapomni_core.intake import LONGEST_TEXT, clean_metadata
+from zapomni_core.sessions.models import LONGEST_USER_ID, Role
+from zapomni_db.errors import InvalidInputError
+from zapomni_db.filters import Filter, Scalar
+
+if TYPE_CHECKING:
+    from zapomni_db.arrays import Vector
+
+ROLES: tuple[str, ...] = get_args(Role)
+LARGEST_NUMBER = 1e30
+"""In an embedding: beyond it, single precision ends."""
+
+
+def user_id_of(value: Any) -> str:
+    """A user's id."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInputError("user_id cannot be empty")
+    if len(value) > LONGEST_USER_ID:
+        raise InvalidInputError(f"user_id exceeds maximum length ({LONGEST_USER_ID} characters)")
+    return _encodable("user_id", value)
+
+
+def session_id_of(value: Any) -> str:
+    """A session's id as the store writes it; a text that is a UUID will do."""
+    try:
+        return str(value if isinstance(value, UUID) else UUID(value))
+    except (TypeError, ValueError, AttributeError):
+        raise InvalidInputError("session_id must be a UUID") from None
+
+
+def role_of(value: Any) -> str:
+    """Who says a message."""
+    if value not in ROLES:
+        raise InvalidInputError(f"role must be one of: {', '.join(ROLES)}")
+    return str(value)
+
+
+def content_of(value: Any) -> str:
+    """A text exactly as it was given."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInputError("content cannot be empty or whitespace-only")
+    if len(value) > LONGEST_TEXT:
+        raise InvalidInputError(f"content exceeds maximum length ({LONGEST_TEXT:,} characters)")
+    return _encodable("content", value)
+
+
+def metadata_of(value: Any) -> dict[str, Any]:
+    """Metadata as it is kept."""
+    return clean_metadata(value)
+
+
+def count_of(field: str, value: Any) -> int:
+    """How many are wanted."""
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise InvalidInputError(f"{field} must be greater than 0")
+    return value
+
+
+def embedding_of(field: str, value: Any, dimension: int) -> "Vector":
+    """A vector of the manager's dimension."""
+    from zapomni_core.embedding.blas import import_numpy
+
+    import_numpy()
+    import numpy as np
+
+    try:
+        vector = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{field} must be a list of numbers") from None
+    if vector.shape != (dimension,):
+        raise InvalidInputError(f"{field} must have {dimension} dimensions")
+    if not np.abs(vector).max() <= LARGEST_NUMBER:  # which is so for what is not a number too
+        raise InvalidInputError(f"{field} must hold numbers up to {LARGEST_NUMBER:g}")
+    single: Vector = vector.astype(np.float32)
+    return single
+
+
+def range_of(start: Any, end: Any) -> tuple[datetime, datetime]:
+    """Two moments in UTC, the first not after the second."""
+    first, last = _moment("start_date", start), _moment("end_date", end)
+    if last < first:
+        raise InvalidInputError("end_date must not be before start_date")
+    return first, last
+
+
+def filter_of(value: Any) -> Filter:
+    """What documents must have in their metadata: of a key any of the values, of `tags` all."""
+    if value is not None and not isinstance(value, Mapping):
+        raise InvalidInputError("metadata_filters must be an object")
+    asked = {_key(key): _scalars(key, wanted) for key, wanted in (value or {}).items()}
+    tags = asked.pop("tags", ())
+    if not all(isinstance(tag, str) for tag in tags):
+        raise InvalidInputError("metadata_filters.tags must be text or a list of texts")
+    return Filter(tags=tuple(map(str, tags)), metadata=asked)
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise InvalidInputError("metadata_filters must have texts as keys")
+    return key
+
+
+def _scalars(key: str, value: Any) -> tuple[Scalar, ...]:
+    values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+    if not values or not all(one is None or isinstance(one, str | int | float) for one in values):
+        raise InvalidInputError(
+            f"metadata_filters.{key[:100]} must be text, a number, true, false, null, or a list of those"
+        )
+    return tuple(values)
+
+
+def _moment(field: str, value: Any) -> datetime:
+    if not isinstance(value, datetime):
+        raise InvalidInputError(f"{field} must be a datetime")
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _encodable(field: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError(f"{field} must not contain lone surrogates (it cannot be written as UTF-8)") from None
+    return text

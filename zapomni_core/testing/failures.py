@@ -1,0 +1,144 @@
+"""How tools fail, as a test class: every part that can be away is taken away, and every answer must say the truth."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from zapomni_core.arguments import check_arguments
+from zapomni_core.testing.faults import PRIVATE, Faults
+from zapomni_core.testing.running import RunningApp, running, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ERROR_KEY = "zapomni/error"
+ANSWERS = {"success", "degraded", "queued"}
+PATIENCE = 30
+
+
+class FailureContract:
+    """What every tool must do when what it needs is away: answer, structured, without claims and without secrets.
+
+    ```python
+    class TestFailures(FailureContract):
+        plugin = zapomni_plugin_diary
+        name = "diary"
+        calls = {"write_diary": {"text": "Tea with Ada."}}
+    ```
+
+    `calls` has a right call for every tool. `independent` names those that can answer without the store.
+    """
+
+    plugin: ClassVar[Any]
+    name: ClassVar[str]
+    calls: ClassVar[Mapping[str, Mapping[str, Any]]]
+    independent: ClassVar[Collection[str]] = ()
+    settings: ClassVar[Mapping[str, Any]] = {}
+
+    async def test_there_is_a_call_for_every_tool(self) -> None:
+        """What is not called is not tested."""
+        async with self._running(store="away://") as (app, _):
+            assert sorted(app.tools) == sorted(self.calls)
+
+    async def test_the_store_is_away(self) -> None:
+        """An error that can be tried again, never an empty success."""
+        async with self._running(store="away://") as (app, _):
+            for tool, arguments in self.calls.items():
+                record = _told(await app.call(tool, arguments), tool)
+                if tool not in self.independent:
+                    assert (record["status"], record["error_type"]) == ("error", "database"), tool
+                    assert record["recoverable"], tool
+
+    async def test_the_store_never_answers(self) -> None:
+        """The call ends at its time limit, and says so."""
+        limits = {tool: {"timeout_seconds": 0.1} for tool in self.calls}
+        async with self._running(store="silent://", tools=limits) as (app, _):
+            for tool in self._dependent:
+                record = _told(await app.call(tool, self.calls[tool]), tool)
+                assert (record["status"], record["error_type"]) == ("error", "timeout"), tool
+
+    async def test_the_call_is_cancelled(self) -> None:
+        """Cancelling ends the call at once, and the next one is served."""
+        for tool in self._dependent:
+            async with self._running(store="silent://") as (app, faults):
+                call = asyncio.create_task(app.call(tool, self.calls[tool]))
+                await asyncio.wait_for(faults.reached.wait(), PATIENCE)
+                call.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await asyncio.wait_for(call, PATIENCE)
+                _told(await app.call(tool, {"no such argument": None}), tool)
+
+    async def test_the_embedder_is_broken(self, tmp_path: Path) -> None:
+        """What needs no vectors is answered; the rest is an error, or says what is missing."""
+        async with self._running(store=f"sqlite://{tmp_path}/memory.db", embedder="faulty") as (app, _):
+            for tool, arguments in self.calls.items():
+                _told(await app.call(tool, arguments), tool)
+
+    @pytest.mark.parametrize("mode", ["fail", "store_raw", "queue_retry"])
+    async def test_the_language_model_is_away(self, mode: str, tmp_path: Path) -> None:
+        """Whoever asked for a language model is told that it is away, and what became of the memory."""
+        llm = {"provider": "ollama", "model": "any", "base_url": f"http://127.0.0.1:{_closed_port()}"}
+        parts = {"extractor": "llm", "llm": llm, "on_llm_unavailable": mode}
+        async with self._running(store=f"sqlite://{tmp_path}/memory.db", **parts) as (app, _):
+            for tool in app.tools:
+                _told(await app.call(tool, self.calls.get(tool, {})), tool)
+
+    async def test_the_arguments_are_wrong(self) -> None:
+        """Each wrong argument is named with its rule, and not repeated."""
+        async with self._running(store="away://") as (app, _):
+            for tool, arguments in self.calls.items():
+                for wrong in _wrong_calls(app, tool, arguments):
+                    record = _told(await app.call(tool, wrong), tool)
+                    assert (record["status"], record["error_type"]) == ("error", "validation"), (tool, wrong)
+
+    @property
+    def _dependent(self) -> list[str]:
+        return [tool for tool in self.calls if tool not in self.independent]
+
+    @asynccontextmanager
+    async def _running(self, **settings: Any) -> "AsyncIterator[tuple[RunningApp, Faults]]":
+        from zapomni_core import providers
+
+        faults = Faults()
+        together = {**self.settings, **settings}
+        async with running(self.plugin, providers, faults, name=self.name, settings=together) as app:
+            yield app, faults
+
+
+def _told(result: Mapping[str, Any], tool: str) -> dict[str, Any]:
+    """The structured part of an answer that says what happened, and nothing private."""
+    assert text_of(result).strip(), f"{tool} answered without a word"
+    assert PRIVATE not in json.dumps(result), f"{tool} told what is private"
+    record = result.get("structuredContent") or result.get("_meta", {}).get(ERROR_KEY)
+    if result["isError"]:
+        assert record is not None, f"{tool} failed without a record of it"
+        assert record["status"] == "error", tool
+        assert record["message"].strip(), tool
+        assert record["error_code"], tool
+    elif record is not None:
+        assert record.get("status", "success") in ANSWERS, tool
+    return dict(record or {"status": "success"})
+
+
+def _wrong_calls(app: RunningApp, tool: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    checked = app.app.registry.get(tool)
+    yield {**arguments, "no such argument": PRIVATE}
+    for name in checked.input_schema.get("required", ()):
+        yield {key: value for key, value in arguments.items() if key != name}
+    for name in checked.input_schema["properties"]:
+        calls = ({**arguments, name: value} for value in ({"wrong": [PRIVATE]}, [[PRIVATE]], PRIVATE))
+        yield from (call for call in calls if check_arguments(checked, call))
+
+
+def _closed_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

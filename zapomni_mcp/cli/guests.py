@@ -1,0 +1,51 @@
+"""Commands that plugins bring: found when a name is none of our own, run with the engine that the plugin was given."""
+
+import asyncio
+import copy
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zapomni_core.errors import ProcessingError
+from zapomni_db.errors import DatabaseError, InvalidInputError
+from zapomni_mcp.cli.composition import compose, log_if_asked, read_config
+from zapomni_mcp.cli.options import Options
+from zapomni_mcp.cli.refusal import Refusal
+from zapomni_mcp.descriptors import claim_output
+
+if TYPE_CHECKING:
+    from zapomni_core.app import App
+
+
+def guest(ctx: click.Context, name: str) -> click.Command | None:
+    """The command of that name, if a plugin brings it; None where shells are completed, which must be quick."""
+    if ctx.resilient_parsing:
+        return None
+    options = ctx.ensure_object(Options)
+    output = claim_output()  # what plugins print while they are loaded is not the command's
+    config = read_config(options)
+    log_if_asked(config)
+    app = compose(options, config.settings)
+    sys.stdout = output
+    command = app.commands.get(name)
+    return None if command is None else _hosted(command, app)
+
+
+def _hosted(command: click.Command, app: "App") -> click.Command:
+    """The same command; what it leaves open is closed behind it, and it fails like our own ones."""
+    hosted = copy.copy(command)
+    run = hosted.invoke
+
+    def invoke(ctx: click.Context) -> Any:
+        try:
+            return run(ctx)
+        except InvalidInputError as error:
+            raise Refusal(str(error)) from None
+        except (DatabaseError, ProcessingError) as error:
+            raise click.ClickException(str(error)) from None
+        finally:
+            asyncio.run(app.engine.close())
+
+    hosted.invoke = invoke  # type: ignore[method-assign]
+    return hosted

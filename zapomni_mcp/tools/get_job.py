@@ -1,0 +1,60 @@
+"""get_job: what became of work that was queued."""
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel
+
+from zapomni_db.records import Job
+from zapomni_mcp.schemas import GetJobRequest, GetJobResponse
+from zapomni_mcp.tools.answering import MemoryTool, answer, without_paths
+
+
+class GetJobTool(MemoryTool[GetJobRequest]):
+    """How far a job is. Offered only where something can be queued."""
+
+    name = "get_job"
+    title = "Status of queued work"
+    description = "Status of queued work by its job ID, as an earlier answer gave it."
+    input_schema: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {"job_id": {"type": "string", "description": "ID of the job.", "minLength": 1}},
+        "required": ["job_id"],
+        "additionalProperties": False,
+    }
+    annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    request = GetJobRequest
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (GetJobResponse,)
+
+    async def _answer(self, request: GetJobRequest) -> dict[str, Any]:
+        response = _structured(await self.core_engine.get_job(request.job_id))
+        return answer(response.message, response)
+
+
+def _structured(job: Job) -> GetJobResponse:
+    return GetJobResponse(
+        message=_readable(job),
+        episode_id=job.payload.get("memory_id"),
+        job_id=job.id,
+        kind=job.kind,
+        state=job.state,
+        attempts=job.attempts,
+        progress=job.progress,
+        last_error=without_paths(job.error) or None,
+        next_at=job.not_before if job.state == "queued" else None,
+        result=None if job.result is None else dict(job.result),
+    )
+
+
+def _readable(job: Job) -> str:
+    parts = [f"Job {job.id} ({job.kind}) is {job.state}"]
+    if job.state == "running" and job.progress is not None:
+        parts.append(f"{job.progress:.0%} done")
+    if job.state == "running" and job.message:
+        parts.append(without_paths(job.message))
+    if job.attempts > 1 or job.state == "failed":
+        parts.append(f"attempt {job.attempts}")
+    if job.error and job.state != "done":
+        parts.append(f"last error: {without_paths(job.error)}")
+    if job.error and job.state == "queued":
+        parts.append(f"next try {job.not_before:%Y-%m-%d %H:%M:%S} UTC")
+    return "; ".join(parts) + "."
