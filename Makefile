@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOG := $(VENV)/install.log
-PLUGINS := plugins/zapomni-plugin-hello plugins/zapomni-plugin-audit
+PLUGINS := plugins/zapomni-plugin-hello plugins/zapomni-plugin-audit plugins/zapomni-plugin-graph plugins/zapomni-plugin-sessions
 CONSTRAINTS := $(wildcard constraints.txt)
 GOAL := $(or $(firstword $(MAKECMDGOALS)),test)
 

@@ -1,0 +1,115 @@
+"""The plugin over a real store: what it needs to be run, and parts that a test can hold up or break."""
+
+import asyncio
+import time
+
+import pytest
+import zapomni_plugin_graph
+
+from zapomni_core import providers
+from zapomni_core.plugin import Extraction, MemoryEngine, NewEntity, ProcessingError, Provider, hookimpl
+from zapomni_core.settings import Settings
+from zapomni_core.testing import running
+from zapomni_core.testing.embedder import HashingEmbedder
+
+PATIENCE = 60
+
+
+class BrittleEmbedder(HashingEmbedder):
+    """An embedder that fails once it is told to."""
+
+    broken = False
+
+    async def embed(self, texts, **options):
+        if self.broken:
+            raise OSError("cannot read the weights")
+        return await super().embed(texts, **options)
+
+
+class PacedExtractor:
+    """Reads the first word of a text, as soon as it may; a text that speaks of poison it cannot read."""
+
+    name = "paced"
+
+    def __init__(self):
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
+        self.free = 0
+        self.read = []
+
+    async def extract(self, text, *, timestamp=None):
+        if self.free:
+            self.free -= 1
+        else:
+            await self.may_go_on.wait()
+        self.read.append(text)
+        if "poison" in text:
+            raise ProcessingError("this cannot be read")
+        word = text.split()[0]
+        return Extraction(extractor=self.name, entities=(NewEntity(name=word, type="name", spans=((0, len(word)),)),))
+
+    async def close(self):
+        """There is nothing to close."""
+
+
+class Parts:
+    """A plugin that offers the two."""
+
+    def __init__(self):
+        self.embedder = BrittleEmbedder(name="brittle")
+        self.extractor = PacedExtractor()
+
+    @hookimpl
+    def zapomni_providers(self):
+        return [
+            Provider(kind="embedder", name="brittle", factory=lambda _: self.embedder),
+            Provider(kind="extractor", name="paced", factory=lambda _: self.extractor),
+        ]
+
+
+@pytest.fixture
+def parts():
+    return Parts()
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite://{tmp_path}/memory.db"
+
+
+@pytest.fixture
+def graph_app(parts, store):
+    """An app with the plugin and a store that stays when it is closed."""
+
+    def open_app(wait_seconds=25, **settings):
+        given = {"store": store, "embedder": "brittle", **settings}
+        given["plugins"] = {"graph": {"wait_seconds": wait_seconds}}
+        return running(zapomni_plugin_graph, providers, parts, name="graph", settings=given)
+
+    return open_app
+
+
+@pytest.fixture
+async def remember(parts, store):
+    """Adds memories that no extractor has read, as another process does; their ids."""
+    engine = MemoryEngine(Settings(store=store), embedder=parts.embedder)
+
+    async def add(*texts):
+        return [(await engine.add_memory(text)).memory_id for text in texts]
+
+    yield add
+    await engine.close()
+
+
+@pytest.fixture
+def until():
+    """What `find` finds, as soon as that is something."""
+
+    async def look(find):
+        deadline = time.monotonic() + PATIENCE
+        while not (found := await find()):
+            assert time.monotonic() < deadline, "it never came"
+            await asyncio.sleep(0.02)
+        return found
+
+    return look

@@ -1,0 +1,205 @@
+from zapomni_plugin_graph.building import build_job
+
+from zapomni_core.plugin import MemoryEngine
+from zapomni_core.settings import Settings
+from zapomni_core.testing import text_of
+
+TEXTS = ("Ada Lovelace works at Acme.", "Grace Hopper lives in London.", "Initech uses PostgreSQL.")
+
+
+async def status(app):
+    return (await app.call("graph_status"))["structuredContent"]
+
+
+async def build(app, **arguments):
+    return (await app.call("build_graph", arguments))["structuredContent"]
+
+
+async def test_memories_are_read_offline_by_rules(graph_app, remember):
+    async with graph_app() as app:
+        await remember(*TEXTS)
+        answer = await app.call("build_graph")
+    told = answer["structuredContent"]
+    assert (told["status"], told["memories_read"], told["memories_unread"]) == ("success", 3, 0)
+    assert (told["extractor"], told["entities"], told["relations"]) == ("rules", 6, 3)
+    assert text_of(answer) == "Read 3 memories. The graph has 6 entities and 3 relations."
+
+
+async def test_only_what_is_new_is_read(graph_app, remember, parts):
+    async with graph_app(extractor="paced") as app:
+        await remember("Ada", "Grace")
+        assert (await build(app))["memories_read"] == 2
+        await remember("Alan")
+        assert (await build(app))["memories_read"] == 1
+        assert (await build(app))["memories_read"] == 0
+    assert sorted(parts.extractor.read) == ["Ada", "Alan", "Grace"]
+
+
+async def test_a_rebuild_reads_all_again_and_changes_nothing(graph_app, remember):
+    async with graph_app() as app:
+        await remember(*TEXTS)
+        first, again = await build(app), await build(app, rebuild=True)
+    assert again["memories_read"] == 3
+    assert (again["entities"], again["relations"]) == (first["entities"], first["relations"])
+
+
+async def test_selected_memories_are_read_again_and_no_others(graph_app, remember, parts):
+    async with graph_app(extractor="paced") as app:
+        _, grace, _ = await remember("Ada", "Grace", "Alan")
+        told = await build(app, memory_ids=[grace, grace])
+        assert (told["memories_read"], told["memories_unread"]) == (1, 2)
+        assert told["message"].endswith("Not in the graph yet: 2 memories; call build_graph.")
+        assert (await build(app, memory_ids=[grace]))["memories_read"] == 1
+    assert parts.extractor.read == ["Grace", "Grace"]
+
+
+async def test_null_means_all(graph_app, remember):
+    async with graph_app() as app:
+        await remember(*TEXTS)
+        assert (await build(app, memory_ids=None))["memories_read"] == 3
+
+
+async def test_a_memory_that_is_not_there_is_named(graph_app):
+    async with graph_app() as app:
+        told = await build(app, memory_ids=["nowhere"])
+    assert (told["status"], told["error_type"], told["error_code"]) == ("error", "not_found", "MEMORY_NOT_FOUND")
+    assert "nowhere" in told["message"]
+
+
+async def test_a_deleted_memory_is_not_read(graph_app, remember):
+    async with graph_app() as app:
+        kept, deleted = await remember("Ada Lovelace works at Acme.", "Grace Hopper lives in London.")
+        await app.app.engine.delete_memory(deleted)
+        refused = await build(app, memory_ids=[kept, deleted])
+        assert refused["error_type"] == "not_found"
+        assert "is deleted" in refused["message"]
+        assert (await build(app))["memories_read"] == 1
+
+
+async def test_a_replaced_memory_is_not_read(graph_app, remember):
+    async with graph_app() as app:
+        [old] = await remember("Ada Lovelace works at Acme.")
+        new = await app.app.engine.add_memory("Ada Lovelace works at Initech.", replaces=old)
+        refused = await build(app, memory_ids=[old])
+        assert f"is replaced by {new.memory_id}" in refused["message"]
+        assert (await build(app))["memories_read"] == 1
+
+
+async def test_an_empty_store_makes_an_empty_graph(graph_app):
+    async with graph_app() as app:
+        told = await build(app)
+    assert (told["status"], told["memories_read"], told["entities"]) == ("success", 0, 0)
+
+
+async def test_long_work_goes_on_in_the_background(graph_app, remember, parts, until):
+    parts.extractor.may_go_on.clear()
+    async with graph_app(wait_seconds=0, extractor="paced") as app:
+        await remember("Ada", "Grace")
+        answer = await app.call("build_graph")
+        told = answer["structuredContent"]
+        assert told["status"] == "queued"
+        assert f"Job: {told['job_id']}" in text_of(answer)
+
+        async def runs():
+            return (await status(app))["job"]["state"] == "running"
+
+        await until(runs)
+        parts.extractor.may_go_on.set()
+
+        async def is_done():
+            return (await status(app))["memories_unread"] == 0
+
+        await until(is_done)
+        assert (await app.app.engine.get_job(told["job_id"])).kind == "build_graph"
+
+
+async def test_who_asks_for_the_same_meanwhile_gets_the_same_job(graph_app, remember, parts):
+    parts.extractor.may_go_on.clear()
+    async with graph_app(wait_seconds=0, extractor="paced") as app:
+        [ada] = await remember("Ada")
+        first, second = await build(app), await build(app)
+        rebuild, selected = await build(app, rebuild=True), await build(app, memory_ids=[ada])
+    assert first["job_id"] == second["job_id"]
+    assert len({first["job_id"], rebuild["job_id"], selected["job_id"]}) == 3
+
+
+async def test_workspaces_are_built_each_for_itself(graph_app, remember):
+    async with graph_app() as app:
+        await remember("Ada Lovelace works at Acme.")
+        await app.app.engine.in_workspace("other").add_memory("Grace Hopper lives in London.")
+        told = await build(app)
+    assert (told["memories_read"], told["entities"]) == (1, 2)
+
+
+async def test_progress_is_told_to_the_client(graph_app, remember, parts):
+    heard = []
+
+    async def hear(done, total, message):
+        heard.append((done, total, message))
+        parts.extractor.may_go_on.set()
+
+    parts.extractor.may_go_on.clear()
+    parts.extractor.free = 5
+    async with graph_app(extractor="paced") as app:
+        await remember(*(f"Name{number}" for number in range(10)))
+        answer = await app.app.dispatcher.call("build_graph", {}, on_progress=hear)
+    assert answer["structuredContent"]["memories_read"] == 10
+    assert [message for _, _, message in heard if message.endswith("of 10 memories")]
+    assert all(0 < done <= total == 1 for done, total, _ in heard)
+
+
+async def test_a_memory_that_cannot_be_read_does_not_hold_up_the_others(graph_app, remember):
+    async with graph_app(extractor="paced") as app:
+        await remember("Ada", "poison", "Grace")
+        told = await build(app)
+    assert (told["status"], told["memories_read"], told["memories_unread"]) == ("degraded", 2, 1)
+    assert told["message"].startswith("Read 2 memories. 1 memory could not be read; the server's log says why.")
+
+
+async def test_a_broken_embedder_costs_vectors_and_nothing_else(graph_app, remember, parts):
+    async with graph_app() as app:
+        await remember(*TEXTS)
+        parts.embedder.broken = True
+        told = await build(app)
+        assert (told["status"], told["memories_read"], told["entities"]) == ("degraded", 3, 6)
+        assert "found by words alone" in told["message"]
+        parts.embedder.broken = False
+        assert (await build(app))["status"] == "success"
+        identity = parts.embedder.identity
+        assert await app.app.engine.graph.without_vector(identity, 10) == []
+
+
+async def test_a_job_that_fails_for_good_is_an_error_that_says_so(graph_app, store):
+    engine = MemoryEngine(Settings(store=store))
+    [job] = await engine.jobs.enqueue("default", [build_job()])
+    for number in range(8):  # as if its process had been killed each time
+        assert await engine.jobs.claim(["build_graph"], f"worker {number}", lease_seconds=0)
+    await engine.close()
+    async with graph_app() as app:
+        told = await build(app)
+    assert (told["status"], told["error_code"], told["recoverable"]) == ("error", "BUILD_FAILED", True)
+    assert job.id in told["message"]
+    assert "ProcessingError" in told["message"]
+
+
+async def test_a_restart_goes_on_where_the_job_was(graph_app, remember, parts, until):
+    parts.extractor.may_go_on.clear()
+    parts.extractor.free = 5
+    async with graph_app(wait_seconds=0, extractor="paced") as app:
+        await remember(*(f"Name{number}" for number in range(8)))
+        await build(app)
+
+        async def half_is_read():
+            return (await status(app))["memories_read"] == 5
+
+        await until(half_is_read)
+    before = list(parts.extractor.read)
+    parts.extractor.may_go_on.set()
+    async with graph_app(extractor="paced") as app:
+
+        async def is_done():
+            return (await status(app))["memories_unread"] == 0
+
+        await until(is_done)
+    assert sorted(parts.extractor.read) == [f"Name{number}" for number in range(8)]
+    assert len(before) == 5

@@ -1,0 +1,43 @@
+import json
+
+import zapomni_plugin_graph
+
+from zapomni_core.plugin import Provider, hookimpl
+from zapomni_core.testing import PluginContract, running, text_of
+
+MOST_TOKENS = 600
+CHARACTERS_PER_TOKEN = 4
+
+
+class TestContract(PluginContract):
+    plugin = zapomni_plugin_graph
+    name = "graph"
+
+
+async def test_the_tools_cost_a_conversation_little():
+    async with running(zapomni_plugin_graph, name="graph") as app:
+        shown = [
+            tool.name + tool.description + json.dumps(tool.input_schema, separators=(",", ":"))
+            for tool in app.app.registry
+        ]
+    assert sum(map(len, shown)) / CHARACTERS_PER_TOKEN <= MOST_TOKENS
+
+
+class PlainStore:
+    """A store that keeps neither a graph nor jobs."""
+
+    async def close(self):
+        """There is nothing to close."""
+
+
+class Plain:
+    @hookimpl
+    def zapomni_providers(self):
+        return [Provider(kind="store", name="plain", factory=lambda _: PlainStore())]
+
+
+async def test_a_store_without_a_graph_is_told_by_name():
+    async with running(zapomni_plugin_graph, Plain(), name="graph", settings={"store": "plain://"}) as app:
+        answer = await app.call("get_related", {"entity": "Ada"})
+    assert answer["structuredContent"]["error_code"] == "CONFIGURATION"
+    assert text_of(answer) == "Error: the store 'plain' keeps no graph; choose one that does"

@@ -1,0 +1,82 @@
+from zapomni_plugin_graph.building import build_job
+
+from zapomni_core.plugin import MemoryEngine
+from zapomni_core.settings import Settings
+from zapomni_core.testing import text_of
+
+
+async def ask(app):
+    answer = await app.call("graph_status")
+    return text_of(answer), answer["structuredContent"]
+
+
+async def test_an_empty_store_wants_memories(graph_app):
+    async with graph_app() as app:
+        text, told = await ask(app)
+    assert (told["entities"], told["relations"], told["memories_unread"], told["job"]) == (0, 0, 0, None)
+    assert text.endswith("Next: add memories: there are none yet.")
+
+
+async def test_memories_that_are_not_in_the_graph_are_counted(graph_app, remember):
+    async with graph_app() as app:
+        await remember("Ada Lovelace works at Acme.", "Grace Hopper lives in London.")
+        text, told = await ask(app)
+    assert (told["memories_read"], told["memories_unread"], told["extractor"]) == (0, 2, "rules")
+    assert text.endswith("Next: build_graph, which reads what is not in the graph yet: 2 memories.")
+
+
+async def test_a_graph_that_is_complete_says_so(graph_app, remember):
+    async with graph_app() as app:
+        await remember("Ada Lovelace works at Acme since 2019.", "Since 2021 Ada Lovelace works at Initech.")
+        await app.call("build_graph")
+        text, told = await ask(app)
+    assert (told["entities"], told["relations"], told["superseded"], told["memories_read"]) == (3, 1, 1, 2)
+    assert text.splitlines() == [
+        "The graph has 3 entities and 1 relation (1 superseded); extractor 'rules' has read 2 of 2 memories.",
+        "Next: none: all memories are in the graph. get_related and search_memory_nodes ask it.",
+    ]
+
+
+async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, parts, until):
+    parts.extractor.may_go_on.clear()
+    parts.extractor.free = 1
+    async with graph_app(wait_seconds=0, extractor="paced") as app:
+        await remember("Ada", "Grace")
+        job_id = (await app.call("build_graph"))["structuredContent"]["job_id"]
+
+        async def half():
+            text, told = await ask(app)
+            return (text, told) if told["job"]["progress"] else None
+
+        text, told = await until(half)
+    assert (told["job"]["job_id"], told["job"]["state"], told["job"]["progress"]) == (job_id, "running", 0.5)
+    assert f"Job {job_id} is running; 50% done; read 1 of 2 memories." in text
+    assert text.endswith("Next: wait: the graph is built in the background.")
+
+
+async def test_a_job_that_failed_is_shown_until_another_is_done(graph_app, store, remember):
+    engine = MemoryEngine(Settings(store=store))
+    [job] = await engine.jobs.enqueue("default", [build_job()])
+    claimed = await engine.jobs.claim(["build_graph"], "test", 60)
+    await engine.jobs.fail(claimed.id, "test", "StoreFullError: no room in /home/ada", None)
+    await engine.close()
+    async with graph_app() as app:
+        await remember("Ada Lovelace works at Acme.")
+        text, told = await ask(app)
+        assert told["job"]["state"] == "failed"
+        assert f"Job {job.id} is failed; last error: StoreFullError; get_job tells more." in text
+        assert "/home" not in text
+        assert "Next: build_graph" in text
+        await app.call("build_graph")
+        assert (await ask(app))[1]["job"] is None
+
+
+async def test_a_job_that_is_tried_again_says_after_what(graph_app, store, remember):
+    async with graph_app(wait_seconds=25, extractor="nobody") as app:
+        await remember("Ada Lovelace works at Acme.")
+        answer = await app.call("build_graph")
+        text, told = await ask(app)
+    assert answer["structuredContent"]["status"] == "queued"
+    assert "It failed, and is tried again." in text_of(answer)
+    assert told["job"]["state"] in ("queued", "running")
+    assert "ConfigurationError" in text or told["job"]["state"] == "running"

@@ -1,0 +1,59 @@
+"""The graph by a language model, which may be away or talk nonsense."""
+
+import pytest
+
+from zapomni_core.testing import text_of
+from zapomni_core.testing.llm_server import LLMServer, answer, refuse, say
+
+ADA = {"entities": [{"name": "Ada", "type": "person", "quote": "Ada"}], "relations": []}
+
+
+@pytest.fixture
+def server():
+    with LLMServer(answer(ADA)) as server:
+        yield server
+
+
+@pytest.fixture
+def asking(graph_app, server):
+    """An app whose memories are read by the language model."""
+    llm = {"provider": "ollama", "model": "any", "base_url": server.url}
+    return lambda: graph_app(extractor="llm", llm=llm)
+
+
+async def test_memories_are_read_by_the_model(asking, remember):
+    await remember("Ada has a cat.", "I met Ada.")
+    async with asking() as app:
+        told = (await app.call("build_graph"))["structuredContent"]
+    assert (told["status"], told["extractor"], told["memories_read"], told["entities"]) == ("success", "llm", 2, 1)
+
+
+async def test_what_rules_have_read_is_still_unread_by_the_model(graph_app, asking, remember):
+    await remember("Ada has a cat.")
+    async with graph_app() as app:
+        await app.call("build_graph")
+    async with asking() as app:
+        assert (await app.call("graph_status"))["structuredContent"]["memories_unread"] == 1
+
+
+async def test_while_the_model_is_away_the_job_waits_and_says_why(asking, remember, server):
+    await remember("Ada has a cat.")
+    server.always(refuse(401))
+    async with asking() as app:
+        answer = await app.call("build_graph")
+        told = answer["structuredContent"]
+        status = await app.call("graph_status")
+        job = await app.app.engine.get_job(told["job_id"])
+    assert told["status"] == "queued"
+    assert "It waits: LLM API key is invalid" in text_of(answer)
+    assert (job.state, job.attempts) == ("queued", 0)
+    assert "LLM API key is invalid" in text_of(status)
+    assert "Next: wait" in text_of(status)
+
+
+async def test_a_memory_that_the_model_answers_with_nonsense_is_left_out(asking, remember, server):
+    await remember("Ada has a cat.")
+    server.always(say("I would rather talk about cats."))
+    async with asking() as app:
+        told = (await app.call("build_graph"))["structuredContent"]
+    assert (told["status"], told["memories_read"], told["memories_unread"]) == ("degraded", 0, 1)

@@ -1,0 +1,108 @@
+"""The kind of job that builds the graph: reads memories, keeps what they speak of, and gives entities vectors."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from zapomni_core.plugin import Job, JobProgress, LLMUnavailableError, MemoryEngine, NewJob, Postpone, ProcessingError
+from zapomni_plugin_graph.vectors import fill_vectors
+
+log = logging.getLogger("zapomni.plugin.graph")
+
+KIND = "build_graph"
+PAGE = 100
+TOGETHER = 4
+AWAY_SECONDS = 60.0
+NOBODY = ""
+"""An extractor without a name has read nothing: to it every memory is unread."""
+
+
+def build_job(memory_ids: Sequence[str] = (), *, rebuild: bool = False) -> NewJob:
+    """One job for all who ask for the same while it waits or runs."""
+    if memory_ids:
+        chosen = sorted(set(memory_ids))
+        key = sha256("\n".join(chosen).encode()).hexdigest()[:32]
+        return NewJob(kind=KIND, key=key, payload={"memory_ids": chosen})
+    return NewJob(kind=KIND, key="rebuild" if rebuild else KIND, payload={"rebuild": rebuild})
+
+
+def extractor_of(engine: MemoryEngine) -> str:
+    """The name of the extractor that reads memories for the graph."""
+    return engine.settings.extractor or "rules"
+
+
+class BuildGraph:
+    """Reads memories that its extractor has not read, or those that are named, or all of them anew.
+
+    What was read of a memory is kept at once, instead of what was read of it before: a job that is begun again goes on.
+    """
+
+    async def run(self, engine: MemoryEngine, job: Job, progress: JobProgress) -> Mapping[str, Any]:
+        """How many memories were read, how many could not be, and whether all entities have vectors."""
+        read = skipped = 0
+        async for memory_ids, total in _pages(engine, job.payload):
+            for some in _groups(memory_ids):
+                outcomes = await _read_together(engine, some)
+                read, skipped = read + outcomes.count(True), skipped + outcomes.count(False)
+                await progress((read + skipped) / max(total, read + skipped), f"read {read:,} of {total:,} memories")
+        complete = await fill_vectors(engine, progress)
+        return {"extractor": extractor_of(engine), "read": read, "skipped": skipped, "vectors": complete}
+
+
+async def _pages(engine: MemoryEngine, payload: Mapping[str, Any]) -> AsyncIterator[tuple[list[str], int]]:
+    """Ids of memories to read, some at a time, and how many there are in all."""
+    if chosen := payload.get("memory_ids"):
+        yield list(chosen), len(chosen)
+        return
+    extractor = NOBODY if payload.get("rebuild") else extractor_of(engine)
+    total, after = 0, None
+    while True:
+        page, left = await engine.graph.unread(engine.workspace, extractor, PAGE, after)
+        total = total or left
+        if not page:
+            return
+        yield page, total
+        after = page[-1]
+
+
+def _groups(memory_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Some at a time, but the first alone: it finds out whether a language model that was away is back."""
+    yield memory_ids[:1]
+    yield from (memory_ids[first : first + TOGETHER] for first in range(1, len(memory_ids), TOGETHER))
+
+
+async def _read_together(engine: MemoryEngine, memory_ids: Sequence[str]) -> list[bool]:
+    """Read some memories at a time: what they speak of is then written together."""
+    outcomes = await asyncio.gather(*(_read(engine, one) for one in memory_ids), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome is True for outcome in outcomes]
+
+
+async def _read(engine: MemoryEngine, memory_id: str) -> bool:
+    """Whether a memory was read; not where it is gone, or where the extractor fails at this one."""
+    memory = await engine.memories.get(engine.workspace, memory_id)
+    if memory is None or memory.deleted_at or memory.replaced_by:
+        return False
+    try:
+        extraction = await engine.extract(memory.text, timestamp=memory.timestamp)
+    except LLMUnavailableError as error:
+        if error.failure.concerns_provider:
+            raise _wait_for_llm(error) from error
+        return _skip(memory_id, error)
+    except ProcessingError as error:
+        return _skip(memory_id, error)
+    return await engine.graph.record(engine.workspace, memory_id, extraction)
+
+
+def _wait_for_llm(error: LLMUnavailableError) -> Postpone:
+    failure = error.failure
+    return Postpone(failure.retry_after_seconds or AWAY_SECONDS, f"{failure.message} {failure.suggestion}".strip())
+
+
+def _skip(memory_id: str, error: Exception) -> bool:
+    log.warning("memory_not_read", extra={"memory_id": memory_id, "error": type(error).__name__})
+    return False

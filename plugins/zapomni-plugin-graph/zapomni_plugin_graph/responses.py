@@ -1,0 +1,150 @@
+"""The structured answers of the graph tools, beside the readable text."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, WithJsonSchema
+
+from zapomni_core.plugin import DegradedResponse, Entity, Evidence, Job, QueuedResponse, SuccessResponse
+from zapomni_plugin_graph.steps import Step
+
+MOST_EVIDENCE = 3
+
+
+class EntityAnswer(BaseModel):
+    """Something that memories speak of."""
+
+    entity_id: str
+    name: str
+    type: str
+    mentions: int = Field(description="How many places name it.")
+    memories: int = Field(description="How many memories name it.")
+
+    @classmethod
+    def of(cls, entity: Entity) -> "EntityAnswer":
+        return cls(
+            entity_id=entity.id, name=entity.name, type=entity.type, mentions=entity.mentions, memories=entity.memories
+        )
+
+
+class EntityFound(EntityAnswer):
+    """An entity that a search found."""
+
+    score: float = Field(ge=0, le=1)
+
+    @classmethod
+    def scored(cls, entity: Entity, score: float) -> "EntityFound":
+        return cls(**EntityAnswer.of(entity).model_dump(), score=round(min(max(score, 0.0), 1.0), 4))
+
+
+STEP_SCHEMA = {
+    "type": "object",
+    "description": "distance (in steps), subject, type, object, basis (stated, pattern, or mention: only named together), "
+    "valid_from, valid_until, learned_at, superseded_at (times or null), "
+    f"evidence (the newest {MOST_EVIDENCE} at most: memory_id, quote, basis, extractor).",
+    "required": ["distance", "subject", "type", "object", "basis", "evidence"],
+}
+"""Plain on purpose: every answer is checked against its schema, and an answer may have hundreds of steps."""
+
+
+def step_record(step: Step) -> dict[str, Any]:
+    """One step in the graph as JSON, with the memories that say it."""
+    distance, relation, basis = step
+    return {
+        "distance": distance,
+        "subject": relation.subject.name,
+        "type": relation.type,
+        "object": relation.object.name,
+        "basis": basis,
+        "valid_from": _moment(relation.valid_from),
+        "valid_until": _moment(relation.valid_until),
+        "learned_at": _moment(relation.learned_at),
+        "superseded_at": _moment(relation.superseded_at),
+        "evidence": [_evidence_record(one) for one in relation.evidence[:MOST_EVIDENCE]],
+    }
+
+
+def _evidence_record(evidence: Evidence) -> dict[str, str]:
+    return {
+        "memory_id": evidence.memory_id,
+        "quote": evidence.quote,
+        "basis": evidence.basis,
+        "extractor": evidence.extractor,
+    }
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+class GetRelatedResponse(SuccessResponse):
+    """What is around an entity or a memory."""
+
+    about: list[EntityAnswer] = Field(description="Where the steps begin.")
+    count: int = Field(ge=0)
+    relations: list[Annotated[dict[str, Any], WithJsonSchema(STEP_SCHEMA)]] = Field(
+        description="The nearest first, then those with most evidence."
+    )
+
+
+class SearchNodesResponse(SuccessResponse):
+    """Entities by words and by meaning, best first."""
+
+    count: int = Field(ge=0)
+    entities: list[EntityFound]
+
+
+class SearchNodesByWordsResponse(DegradedResponse):
+    """Entities by words alone: the embedder failed."""
+
+    count: int = Field(ge=0)
+    entities: list[EntityFound]
+
+
+class _Graph(BaseModel):
+    entities: int = Field(ge=0)
+    relations: int = Field(ge=0)
+    extractor: str = Field(description="Who reads the memories.")
+    memories_unread: int = Field(ge=0, description="How many memories it has not read.")
+
+
+class BuildGraphResponse(_Graph, SuccessResponse):
+    """All that was asked for is in the graph."""
+
+    job_id: str
+    memories_read: int = Field(ge=0, description="How many were read by this call.")
+
+
+class BuildGraphInPartResponse(_Graph, DegradedResponse):
+    """Some of it is in the graph; the message says what is missing."""
+
+    job_id: str
+    memories_read: int = Field(ge=0, description="How many were read by this call.")
+
+
+class BuildGraphQueuedResponse(QueuedResponse):
+    """The work goes on in the background."""
+
+    progress: float | None = Field(default=None, ge=0, le=1)
+
+
+class JobAnswer(BaseModel):
+    """The job that builds the graph, or has failed to."""
+
+    job_id: str
+    state: Literal["queued", "running", "done", "failed"]
+    progress: float | None = Field(default=None, ge=0, le=1)
+    message: str = ""
+
+    @classmethod
+    def of(cls, job: Job) -> "JobAnswer":
+        return cls(job_id=job.id, state=job.state, progress=job.progress, message=job.message)
+
+
+class GraphStatusResponse(_Graph, SuccessResponse):
+    """How much graph there is, and what to do next."""
+
+    superseded: int = Field(ge=0, description="Relations that a later one took the place of.")
+    memories_read: int = Field(ge=0)
+    job: JobAnswer | None = None
+    next_step: str

@@ -1,0 +1,151 @@
+"""get_related: what is around an entity or a memory."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, Field, field_validator
+
+from zapomni_core.plugin import Entity, InvalidInputError
+from zapomni_plugin_graph.answering import READS, GraphTool, Request, live_memory, not_found
+from zapomni_plugin_graph.building import extractor_of
+from zapomni_plugin_graph.responses import EntityAnswer, GetRelatedResponse, step_record
+from zapomni_plugin_graph.steps import Step, step_of
+from zapomni_plugin_graph.words import counted, entity_words, short, step_words, unread_words
+
+DEEPEST = 3
+MOST = 200
+MOST_STARTS = 50
+NEAREST = 5
+FIRST_DAY = "-01-01"
+
+
+class GetRelatedRequest(Request):
+    """Arguments of get_related."""
+
+    entity: str = Field("", max_length=500)
+    memory_id: str = ""
+    depth: int = Field(1, ge=1, le=DEEPEST)
+    direction: Literal["out", "in", "both"] = "both"
+    types: list[str] = Field(default_factory=list, max_length=20)
+    limit: int = Field(20, ge=1, le=MOST)
+    at: datetime | None = None
+    include_superseded: bool = False
+
+    @field_validator("at", mode="before")
+    @classmethod
+    def is_a_moment(cls, text: str) -> datetime:
+        """A year or a month is its first moment, a moment without a zone one of UTC."""
+        whole = text + FIRST_DAY[len(text) - len("2024") :] if re.fullmatch(r"\d{4}(-\d\d)?", text) else text
+        try:
+            moment = datetime.fromisoformat(whole)
+        except ValueError:
+            raise ValueError("at must be a date or a time in ISO 8601, such as 2024-05-31") from None
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+class GetRelatedTool(GraphTool[GetRelatedRequest]):
+    """Walks along relations, and quotes the memory for each step."""
+
+    name = "get_related"
+    title = "What is related"
+    description = (
+        "How an entity (person, place, project, file...), or what a memory speaks of, is related to others; "
+        "each step with the memory that says it. Give entity or memory_id."
+    )
+    input_schema: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "entity": {"type": ["string", "null"], "description": "Its name or ID.", "maxLength": 500},
+            "memory_id": {"type": ["string", "null"], "description": "ID of a memory."},
+            "depth": {"type": "integer", "description": "Steps.", "minimum": 1, "maximum": DEEPEST, "default": 1},
+            "direction": {"enum": ["out", "in", "both"], "description": "Of the relations.", "default": "both"},
+            "types": {
+                "type": ["array", "null"],
+                "items": {"type": "string"},
+                "maxItems": 20,
+                "description": "Only these, such as works_at.",
+            },
+            "limit": {"type": "integer", "description": "Most steps.", "minimum": 1, "maximum": MOST, "default": 20},
+            "at": {"type": ["string", "null"], "description": "Only what was true then (ISO 8601)."},
+            "include_superseded": {"type": "boolean", "description": "Also what is over.", "default": False},
+        },
+        "additionalProperties": False,
+    }
+    annotations: ClassVar[dict[str, bool]] = READS
+    request = GetRelatedRequest
+    responses = (GetRelatedResponse,)
+
+    async def _answer(self, request: GetRelatedRequest) -> tuple[str, BaseModel]:
+        if bool(request.entity.strip()) == bool(request.memory_id.strip()):
+            raise InvalidInputError("give either entity or memory_id")
+        starts = await self._starts(request)
+        if not starts and request.entity:
+            return await self._unknown(request.entity)
+        found = await self._related(starts, request)
+        about = ", ".join(map(entity_words, starts[:NEAREST])) + (", …" if len(starts) > NEAREST else "")
+        headline = _headline(len(found), about, request)
+        response = GetRelatedResponse(
+            message=headline,
+            episode_id=request.memory_id or None,
+            about=[EntityAnswer.of(one) for one in starts],
+            count=len(found),
+            relations=list(map(step_record, found)),
+        )
+        return "\n".join([headline, *_lines(found, request.depth)]), response
+
+    async def _starts(self, request: GetRelatedRequest) -> list[Entity]:
+        graph, workspace = self.engine.graph, self.engine.workspace
+        if request.entity:
+            return await graph.entities(workspace, [request.entity])
+        entities = await graph.entities_of(workspace, request.memory_id)
+        if not entities:
+            await live_memory(self.engine, request.memory_id)
+        return entities[:MOST_STARTS]
+
+    async def _related(self, starts: list[Entity], request: GetRelatedRequest) -> list[Step]:
+        """As the store ranks them, but for mere mentions: what is said of two comes before that they are named together."""
+        found = await self.engine.graph.related(
+            self.engine.workspace,
+            [one.id for one in starts],
+            depth=request.depth,
+            direction=request.direction,
+            types=request.types,
+            at=request.at,
+            superseded=request.include_superseded,
+            limit=request.limit,
+        )
+        return sorted((step_of(*one) for one in found), key=attrgetter("rank"))
+
+    async def _unknown(self, name: str) -> tuple[str, BaseModel]:
+        """Which names are near, and whether more may be known later."""
+        workspace = self.engine.workspace
+        near = await self.engine.graph.find(workspace, name, None, None, NEAREST)
+        _, unread = await self.engine.graph.unread(workspace, extractor_of(self.engine), 1)
+        hints = [
+            *([f"Near by name: {', '.join(short(one.name, 60) for one, _ in near)}."] if near else []),
+            *([unread_words(unread)] if unread else []),
+            "search_memory_nodes finds entities by meaning.",
+        ]
+        return not_found(f"There is no entity '{short(name, 60)}' in the graph.", " ".join(hints))
+
+
+def _headline(count: int, about: str, request: GetRelatedRequest) -> str:
+    if not about:
+        return (
+            f"No entity was read in memory {request.memory_id}; if it is new, build_graph with its ID in memory_ids "
+            "reads it."
+        )
+    if not count:
+        return f"No relations of {about} that meet the request."
+    return f"{counted(count, 'relation', 'relations')} of {about}:"
+
+
+def _lines(found: list[Step], depth: int) -> Iterator[str]:
+    for distance, steps in groupby(found, key=attrgetter("distance")):
+        if depth > 1:
+            yield f"{counted(distance, 'step', 'steps')} away:"
+        yield from (f"- {step_words(step)}" for step in steps)

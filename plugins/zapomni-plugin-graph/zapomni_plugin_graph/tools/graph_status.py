@@ -1,0 +1,69 @@
+"""graph_status: how much graph there is, and what to do next."""
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel
+
+from zapomni_core.plugin import GraphCounts, Job
+from zapomni_plugin_graph.answering import READS, GraphTool, Request
+from zapomni_plugin_graph.building import KIND, extractor_of
+from zapomni_plugin_graph.responses import GraphStatusResponse, JobAnswer
+from zapomni_plugin_graph.words import graph_words, job_words, memories
+
+LAST_JOBS = 20
+
+
+class GraphStatusTool(GraphTool[Request]):
+    """Counts, and the job that builds the graph."""
+
+    name = "graph_status"
+    title = "Status of the graph"
+    description = "Size of the graph, how many memories are not in it yet, and how far build_graph is."
+    input_schema: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+    annotations: ClassVar[dict[str, bool]] = READS
+    request = Request
+    responses = (GraphStatusResponse,)
+
+    async def _answer(self, request: Request) -> tuple[str, BaseModel]:  # noqa: ARG002 (it has no arguments)
+        workspace = self.engine.workspace
+        counts = await self.engine.graph.counts(workspace)
+        job = _of_interest(await self.engine.jobs.list(workspace, kind=KIND, limit=LAST_JOBS))
+        response = self._response(counts, job)
+        lines = [response.message, job_words(job) if job else "", f"Next: {response.next_step}"]
+        return "\n".join(line for line in lines if line), response
+
+    def _response(self, counts: GraphCounts, job: Job | None) -> GraphStatusResponse:
+        extractor = extractor_of(self.engine)
+        read = counts.read.get(extractor, 0)
+        unread = max(0, counts.memories - read)
+        superseded = f" ({counts.superseded:,} superseded)" if counts.superseded else ""
+        return GraphStatusResponse(
+            message=f"{graph_words(counts.entities, counts.relations)}{superseded}; "
+            f"extractor '{extractor}' has read {read:,} of {memories(counts.memories)}.",
+            entities=counts.entities,
+            relations=counts.relations,
+            superseded=counts.superseded,
+            extractor=extractor,
+            memories_read=read,
+            memories_unread=unread,
+            job=JobAnswer.of(job) if job else None,
+            next_step=_next_step(counts, unread, job),
+        )
+
+
+def _of_interest(jobs: list[Job]) -> Job | None:
+    """The job that runs, else one that waits, else the last one if it failed."""
+    for state in ("running", "queued"):
+        if found := [job for job in jobs if job.state == state]:
+            return found[-1]
+    return jobs[0] if jobs and jobs[0].state == "failed" else None
+
+
+def _next_step(counts: GraphCounts, unread: int, job: Job | None) -> str:
+    if job is not None and job.state != "failed":
+        return "wait: the graph is built in the background."
+    if not counts.memories:
+        return "add memories: there are none yet."
+    if unread:
+        return f"build_graph, which reads what is not in the graph yet: {memories(unread)}."
+    return "none: all memories are in the graph. get_related and search_memory_nodes ask it."

@@ -1,0 +1,75 @@
+"""search_memory_nodes: find entities by words and by meaning."""
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field
+
+from zapomni_core.plugin import Entity, InvalidInputError
+from zapomni_plugin_graph.answering import READS, GraphTool, Request
+from zapomni_plugin_graph.building import extractor_of
+from zapomni_plugin_graph.responses import EntityFound, SearchNodesByWordsResponse, SearchNodesResponse
+from zapomni_plugin_graph.vectors import embed_question
+from zapomni_plugin_graph.words import counted, entity_words, graph_words, unread_words
+
+MOST = 100
+LEAST_OF_BEST = 0.5
+"""By meaning everything is a little like everything: what scores less than this part of the best is left out."""
+WORDS_ALONE = "The embedder failed, so only words were searched, not meaning."
+
+
+class SearchMemoryNodesRequest(Request):
+    """Arguments of search_memory_nodes."""
+
+    query: str = Field(min_length=1, max_length=1000)
+    limit: int = Field(10, ge=1, le=MOST)
+
+
+class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
+    """Finds the entities that get_related can start from."""
+
+    name = "search_memory_nodes"
+    title = "Find entities"
+    description = "Find people, places, projects, files and other things that memories speak of, by name or meaning."
+    input_schema: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "A name or key words.", "minLength": 1, "maxLength": 1000},
+            "limit": {"type": "integer", "description": "Most entities.", "minimum": 1, "maximum": MOST, "default": 10},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    annotations: ClassVar[dict[str, bool]] = READS
+    request = SearchMemoryNodesRequest
+    responses = (SearchNodesResponse, SearchNodesByWordsResponse)
+
+    async def _answer(self, request: SearchMemoryNodesRequest) -> tuple[str, BaseModel]:
+        if not request.query.strip():
+            raise InvalidInputError("query cannot be empty or whitespace-only")
+        found, degraded = await self._find(request)
+        found = [(one, score) for one, score in found if score >= found[0][1] * LEAST_OF_BEST]
+        headline = await self._headline(len(found))
+        entities = [EntityFound.scored(entity, score) for entity, score in found]
+        lines = [f"{number}. {entity_words(one)} · {score:.2f}" for number, (one, score) in enumerate(found, start=1)]
+        if degraded:
+            message = f"{WORDS_ALONE} {headline}"
+            response = SearchNodesByWordsResponse(message=message, count=len(found), entities=entities)
+            return "\n".join([headline, *lines, f"Note: {WORDS_ALONE}"]), response
+        return "\n".join([headline, *lines]), SearchNodesResponse(message=headline, count=len(found), entities=entities)
+
+    async def _find(self, request: SearchMemoryNodesRequest) -> tuple[list[tuple[Entity, float]], bool]:
+        """Entities with their scores, and whether meaning had to be left out."""
+        graph, workspace = self.engine.graph, self.engine.workspace
+        if await self.engine.memories.embedder() is None:
+            return await graph.find(workspace, request.query, None, None, request.limit), False
+        meant = await embed_question(self.engine, request.query)
+        embedder, vector = meant or (None, None)
+        return await graph.find(workspace, request.query, vector, embedder, request.limit), meant is None
+
+    async def _headline(self, count: int) -> str:
+        if count:
+            return f"Found {counted(count, 'entity', 'entities')}:"
+        counts = await self.engine.graph.counts(self.engine.workspace)
+        unread = counts.memories - counts.read.get(extractor_of(self.engine), 0)
+        hint = f" {unread_words(unread)}" if unread > 0 else ""
+        return f"Nothing found: {graph_words(counts.entities, counts.relations).lower()}.{hint}"

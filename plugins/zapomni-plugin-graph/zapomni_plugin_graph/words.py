@@ -1,0 +1,104 @@
+"""How entities, relations and jobs are told to people."""
+
+from datetime import datetime
+
+from zapomni_core.plugin import Entity, Evidence, Job, Relation
+from zapomni_plugin_graph.steps import Step
+
+LONGEST_QUOTE = 160
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """So many of something."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def memories(count: int) -> str:
+    """So many memories."""
+    return counted(count, "memory", "memories")
+
+
+def graph_words(entities: int, relations: int) -> str:
+    """How much graph there is."""
+    return f"The graph has {counted(entities, 'entity', 'entities')} and {counted(relations, 'relation', 'relations')}"
+
+
+def unread_words(unread: int) -> str:
+    """What to do about memories that are not read."""
+    return f"Not in the graph yet: {memories(unread)}; call build_graph."
+
+
+def entity_words(entity: Entity) -> str:
+    """An entity in a few words."""
+    return f"{entity.name} ({entity.type}, {memories(entity.memories)})"
+
+
+def step_words(step: Step) -> str:
+    """A step on one line, with the newest memory that says it."""
+    relation = step.relation
+    if step.basis == "mention":
+        said = f"{relation.subject.name} and {relation.object.name} are mentioned together"
+    else:
+        said = f"{relation.subject.name} —{relation.type}→ {relation.object.name}"
+    return said + _when(relation) + "".join(_evidence(one) for one in relation.evidence[:1]) + _more(relation)
+
+
+def job_words(job: Job) -> str:
+    """How far a job is."""
+    parts = [f"Job {job.id} is {job.state}"]
+    if job.state == "running" and job.progress is not None:
+        parts.append(f"{job.progress:.0%} done")
+    if job.state == "running" and job.message:
+        parts.append(job.message)
+    if job.error and job.state != "running":
+        parts.append(error_words(job))
+    return "; ".join(parts) + "."
+
+
+def error_words(job: Job) -> str:
+    """Why a job waits or failed. What a postponed one waits for was worded by us; else the kind of error must do."""
+    if job.postponed_since:
+        return job.error.rstrip(".")
+    again = "is tried again after" if job.state == "queued" else "last error:"
+    return f"{again} {kind_of_error(job)}; get_job tells more"
+
+
+def kind_of_error(job: Job) -> str:
+    """What a failed job's error is called; the rest of it may name places on this machine."""
+    return job.error.partition(":")[0]
+
+
+def short(text: str, most: int) -> str:
+    """A text on one line, cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _when(relation: Relation) -> str:
+    since, until = _date(relation.valid_from), _date(relation.valid_until)
+    if since and until:
+        times = f"{since} to {until}"
+    elif since or until:
+        times = f"since {since}" if since else f"until {until}"
+    else:
+        times = ""
+    told = [times, "superseded" if relation.superseded_by else ""]
+    return f" ({', '.join(filter(None, told))})" if any(told) else ""
+
+
+def _date(moment: datetime | None) -> str:
+    """A year where only that was said: the first moment of it."""
+    if moment is None:
+        return ""
+    if (moment.month, moment.day, moment.hour, moment.minute, moment.second) == (1, 1, 0, 0, 0):
+        return f"{moment.year}"
+    return moment.date().isoformat()
+
+
+def _evidence(evidence: Evidence) -> str:
+    return f' [{evidence.memory_id}: "{short(evidence.quote, LONGEST_QUOTE)}"]'
+
+
+def _more(relation: Relation) -> str:
+    others = len({one.memory_id for one in relation.evidence}) - 1
+    return f" and {others} more" if others > 0 else ""

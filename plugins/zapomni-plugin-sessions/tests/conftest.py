@@ -1,0 +1,72 @@
+"""The plugin over a real store, with vectors of three numbers, and an embedder that a test can break."""
+
+import pytest
+import zapomni_plugin_sessions
+
+from zapomni_core import providers
+from zapomni_core.plugin import ProcessingError, Provider, hookimpl
+from zapomni_core.testing import running
+from zapomni_core.testing.embedder import HashingEmbedder
+
+
+class BrittleEmbedder(HashingEmbedder):
+    """An embedder that fails once it is told to."""
+
+    broken = False
+
+    async def embed(self, texts, **options):
+        if self.broken:
+            raise ProcessingError("the embedder cannot read its weights")
+        return await super().embed(texts, **options)
+
+
+class Parts:
+    """A plugin that offers it."""
+
+    def __init__(self):
+        self.embedder = BrittleEmbedder(name="brittle")
+
+    @hookimpl
+    def zapomni_providers(self):
+        return [Provider(kind="embedder", name="brittle", factory=lambda _: self.embedder)]
+
+
+@pytest.fixture
+def parts():
+    return Parts()
+
+
+@pytest.fixture
+async def app(parts, tmp_path):
+    settings = {
+        "store": f"sqlite://{tmp_path}/memory.db",
+        "embedder": "brittle",
+        "plugins": {"sessions": {"embedding_dimension": 3}},
+    }
+    async with running(zapomni_plugin_sessions, providers, parts, name="sessions", settings=settings) as app:
+        yield app
+
+
+@pytest.fixture
+def ask(app):
+    """Calls a tool that must succeed; its structured answer."""
+
+    async def call(tool, **arguments):
+        result = await app.call(tool, arguments)
+        assert not result["isError"], result
+        return result["structuredContent"]
+
+    return call
+
+
+@pytest.fixture
+def problem(app):
+    """Calls a tool that must refuse its arguments; what it says."""
+
+    async def call(tool, **arguments):
+        result = await app.call(tool, arguments)
+        record = result["structuredContent"]
+        assert (result["isError"], record["error_type"], record["status_code"]) == (True, "validation", 400)
+        return record["message"]
+
+    return call

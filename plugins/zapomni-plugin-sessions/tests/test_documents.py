@@ -1,0 +1,164 @@
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from zapomni_core.testing import text_of
+
+ALWAYS = {"start_date": "1970-01-01", "end_date": "9999-12-31"}
+HERONS, RUGS = "Herons eat fish.", "Rugs are woven by hand."
+
+
+@pytest.fixture
+async def library(ask):
+    """Two documents with vectors, one without; their ids."""
+    given = [
+        {"content": HERONS, "metadata": {"category": "birds", "tags": ["wild"]}, "embedding": [0.9, 0.1, 0]},
+        {"content": RUGS, "metadata": {"category": "crafts"}, "embedding": [0, 0.2, 0.9]},
+        {"content": "Herons nest in trees.", "metadata": {"category": "birds"}},
+    ]
+    return [(await ask("store_document", **one))["document_id"] for one in given]
+
+
+def contents(told):
+    assert told["count"] == len(told["documents"])
+    return [one["content"] for one in told["documents"]]
+
+
+async def test_a_vector_finds_the_documents_that_were_stored_with_one_nearest_first(ask, library):
+    told = await ask("semantic_search", query_embedding=[1, 0, 0])
+    assert [(one["document_id"], one["content"]) for one in told["documents"]] == [
+        (library[0], HERONS),
+        (library[1], RUGS),
+    ]
+    assert [one["score"] for one in told["documents"]] == [0.9939, 0.0]
+
+
+async def test_a_text_finds_documents_by_words_and_meaning_with_or_without_a_vector(ask, library):
+    told = await ask("semantic_search", query="What do herons do?")
+    assert set(contents(told)[:2]) == {HERONS, "Herons nest in trees."}
+    best = told["documents"][0]
+    assert best["metadata"]["category"] == "birds"
+    assert 0 < best["score"] <= 1
+    assert best["total_chars"] == len(best["content"])
+
+
+async def test_a_text_finds_documents_only(app, ask, library):
+    await app.app.engine.add_memory("Herons were seen on Monday.")
+    await ask("store_message", session_id="5f6c3a52-0000-4000-8000-000000000001", role="user", content="Herons?")
+    assert not {"Herons were seen on Monday.", "Herons?"} & set(contents(await ask("semantic_search", query="herons")))
+
+
+@pytest.mark.parametrize("question", [{"query": "herons rugs"}, {"query_embedding": [0, 0, 1]}], ids=["text", "vector"])
+async def test_filters_apply_before_the_cut(ask, library, question):
+    for number in range(20):
+        await ask("store_document", content=f"Rugs of kind {number}", embedding=[0, 0, 1])
+    told = await ask("semantic_search", **question, top_k=1, metadata_filters={"category": ["birds"], "tags": "wild"})
+    assert contents(told) == [HERONS]
+
+
+async def test_nothing_found_is_said(app):
+    result = await app.call("semantic_search", {"query": "herons"})
+    assert text_of(result) == "No documents found."
+
+
+async def test_no_answer_repeats_a_vector(app, library):
+    for call in (("semantic_search", {"query_embedding": [1, 0, 0]}), ("temporal_query", ALWAYS)):
+        assert "0.9," not in json.dumps(await app.call(*call))
+
+
+async def test_a_vector_of_zeros_is_near_to_nothing(ask):
+    await ask("store_document", content=HERONS, embedding=[0, 0, 0])
+    (document,) = (await ask("semantic_search", query_embedding=[1, 0, 0]))["documents"]
+    assert document["score"] == 0
+
+
+async def test_the_passage_that_matched_stands_for_a_long_document(ask):
+    filling = "\n\n".join(f"Chapter {number}. " + "Water under the bridge. " * 60 for number in range(9))
+    await ask("store_document", content=f"{filling}\n\nThe kingfisher is called Murdoch.")
+    (document,) = (await ask("semantic_search", query="kingfisher Murdoch"))["documents"]
+    assert "Murdoch" in document["content"]
+    assert len(document["content"]) < document["total_chars"]
+
+
+async def test_a_broken_embedder_leaves_the_words_and_that_is_said(app, parts, library):
+    parts.embedder.broken = True
+    result = await app.call("semantic_search", {"query": "herons"})
+    record = result["structuredContent"]
+    assert (result["isError"], record["status"]) == (False, "degraded")
+    assert HERONS in contents(record)
+    assert f"Note: {record['message']}" in text_of(result)
+
+
+async def test_documents_of_a_time_come_newest_first(ask, library):
+    today = datetime.now(UTC)
+    told = await ask("temporal_query", start_date=f"{today - timedelta(1):%Y-%m-%d}", end_date=f"{today:%Y-%m-%d}")
+    assert contents(told) == ["Herons nest in trees.", RUGS, HERONS]
+    assert [one["score"] for one in told["documents"]] == [None] * 3
+    birds = await ask("temporal_query", **ALWAYS, metadata_filters={"category": "birds"})
+    assert contents(birds) == ["Herons nest in trees.", HERONS]
+    none = await ask("temporal_query", start_date="1970-01-01", end_date="1999-12-31T23:59:59Z")
+    assert (contents(none), none["message"]) == ([], "No documents of that time that meet the request.")
+
+
+async def test_a_day_as_the_end_is_included_to_its_last_moment(ask, library):
+    (newest, *_) = (await ask("temporal_query", **ALWAYS))["documents"]
+    day = newest["created_at"][:10]
+    assert len(contents(await ask("temporal_query", start_date=day, end_date=day))) >= 1
+    assert contents(await ask("temporal_query", start_date="1970-01-01", end_date=f"{day}T00:00:00")) == []
+
+
+async def test_more_documents_than_asked_for_are_told_of(app, library):
+    told = text_of(await app.call("temporal_query", {**ALWAYS, "limit": 2}))
+    assert told.startswith("The newest 2 documents of that time; there are more")
+    assert HERONS not in told
+    assert text_of(await app.call("temporal_query", {**ALWAYS, "limit": 3})).startswith("3 documents of that time:")
+
+
+async def test_of_a_long_document_the_beginning_is_shown_and_its_length_told(app, ask):
+    await ask("store_document", content="a" * 3000)
+    result = await app.call("temporal_query", ALWAYS)
+    (document,) = result["structuredContent"]["documents"]
+    assert (document["content"], document["total_chars"]) == ("a" * 2000, 3000)
+    assert "· 3,000 characters\n" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "rule"),
+    [
+        ("store_document", {"content": "x", "embedding": [1, 2]}, "embedding must have 3 dimensions"),
+        ("semantic_search", {"query_embedding": [1, 2, 3, 4]}, "query_embedding must have 3 dimensions"),
+        ("semantic_search", {"query_embedding": [1, 2, 1e300]}, "query_embedding must hold numbers up to 1e+30"),
+        ("semantic_search", {}, "give either query or query_embedding"),
+        ("semantic_search", {"query": "x", "query_embedding": [1, 0, 0]}, "give either query or query_embedding"),
+        ("semantic_search", {"query": "x", "top_k": 0}, "top_k must be at least 1"),
+        (
+            "semantic_search",
+            {"query": "x", "metadata_filters": {"deep": {"a": 1}}},
+            "metadata_filters.deep must be text, a number, true, false, null, or a list of those",
+        ),
+        (
+            "semantic_search",
+            {"query_embedding": [1, 0, 0], "metadata_filters": {"deep": {"a": 1}}},
+            "metadata_filters.deep must be text, a number, true, false, null, or a list of those",
+        ),
+        (
+            "semantic_search",
+            {"query": "x", "metadata_filters": {"kind": "message"}},
+            "metadata_filters.kind is no metadata beside query; search_memory has it",
+        ),
+        (
+            "temporal_query",
+            {"start_date": "2026-02-02", "end_date": "2026-02-01"},
+            "end_date must not be before start_date",
+        ),
+        (
+            "temporal_query",
+            {"start_date": "yesterday", "end_date": "2026-02-01"},
+            "start_date must be ISO 8601, such as 2026-05-08 or 2026-05-08T12:00:00+00:00",
+        ),
+    ],
+    ids=range(11),
+)
+async def test_a_wrong_argument_is_named_with_its_rule(problem, tool, arguments, rule):
+    assert await problem(tool, **arguments) == rule

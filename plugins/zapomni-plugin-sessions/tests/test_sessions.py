@@ -1,0 +1,88 @@
+from uuid import UUID, uuid4
+
+import pytest
+
+from zapomni_core.testing import text_of
+
+SESSION = "5f6c3a52-0000-4000-8000-000000000001"
+
+
+async def test_a_conversation_comes_back_word_for_word_oldest_first(ask):
+    session = (await ask("create_session", user_id="ada", metadata={"channel": "chat"}))["session_id"]
+    said = [("user", "Where do herons nest?\n"), ("assistant", "In trees."), ("system", "In trees.")]
+    stored = [await ask("store_message", session_id=session, role=role, content=text) for role, text in said]
+    told = await ask("get_conversation_history", session_id=session)
+    assert [(one["role"], one["content"]) for one in told["messages"]] == said
+    assert [one["message_id"] for one in told["messages"]] == [one["message_id"] for one in stored]
+    assert (told["count"], told["session_id"]) == (3, session)
+
+
+async def test_the_first_message_of_a_new_id_begins_a_session_and_metadata_stays(ask):
+    await ask("store_message", session_id=SESSION.upper(), role="user", content="Hi", metadata={"tokens": [1, None]})
+    told = await ask("get_conversation_history", session_id=SESSION)
+    assert (told["session_id"], told["messages"][0]["metadata"]) == (SESSION, {"tokens": [1, None]})
+
+
+async def test_the_history_is_the_last_messages(ask):
+    for number in range(4):
+        await ask("store_message", session_id=SESSION, role="user", content=f"message {number}")
+    told = await ask("get_conversation_history", session_id=SESSION, limit=2)
+    assert [one["content"] for one in told["messages"]] == ["message 2", "message 3"]
+
+
+async def test_a_session_that_nobody_began_has_no_messages(ask):
+    told = await ask("get_conversation_history", session_id=str(uuid4()))
+    assert (told["count"], told["messages"]) == (0, [])
+
+
+async def test_a_history_reads_as_a_conversation(app, ask):
+    for role, text in (("user", "Where do herons nest?"), ("assistant", "In trees.")):
+        await ask("store_message", session_id=SESSION, role=role, content=text)
+    told = text_of(await app.call("get_conversation_history", {"session_id": SESSION}))
+    headline, first, second = told.splitlines()
+    assert headline == f"2 messages of session {SESSION}:"
+    assert (first.partition(" ")[0], first.endswith("): Where do herons nest?")) == ("user", True)
+    assert (second.partition(" ")[0], second.endswith("): In trees.")) == ("assistant", True)
+
+
+async def test_of_a_long_message_the_beginning_is_shown_with_the_way_to_the_rest(app, ask):
+    stored = await ask("store_message", session_id=SESSION, role="user", content="a" * 9000)
+    result = await app.call("get_conversation_history", {"session_id": SESSION})
+    (message,) = result["structuredContent"]["messages"]
+    assert (message["content"], message["total_chars"]) == ("a" * 8000, 9000)
+    assert f"[1,000 more characters: get_memory {stored['message_id']}]" in text_of(result)
+
+
+async def test_a_message_is_a_memory_of_its_session(app, ask):
+    stored = await ask("store_message", session_id=SESSION, role="user", content="The kingfisher is back.")
+    found = await app.app.engine.search_memory("kingfisher", filters={"kind": "message", "conversation": SESSION})
+    assert [hit.memory_id for hit in found.hits] == [stored["message_id"]] == [stored["episode_id"]]
+
+
+async def test_null_is_what_was_left_out(app):
+    result = await app.call("create_session", {"user_id": "ada", "metadata": None})
+    assert UUID(result["structuredContent"]["session_id"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "rule"),
+    [
+        ("create_session", {"user_id": " "}, "user_id cannot be empty"),
+        ("store_message", {"session_id": "x", "role": "user", "content": "Hi"}, "session_id must be a UUID"),
+        (
+            "store_message",
+            {"session_id": SESSION, "role": "robot", "content": "Hi"},
+            "role must be one of user, assistant, system",
+        ),
+        (
+            "store_message",
+            {"session_id": SESSION, "role": "user", "content": " "},
+            "content cannot be empty or whitespace-only",
+        ),
+        ("get_conversation_history", {"session_id": SESSION, "limit": 0}, "limit must be at least 1"),
+        ("get_conversation_history", {"session_id": "x"}, "session_id must be a UUID"),
+    ],
+    ids=["user_id", "session_id", "role", "content", "limit", "session_id of history"],
+)
+async def test_a_wrong_argument_is_named_with_its_rule(problem, tool, arguments, rule):
+    assert await problem(tool, **arguments) == rule

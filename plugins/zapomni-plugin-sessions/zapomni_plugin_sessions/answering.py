@@ -1,0 +1,67 @@
+"""What the tools share: one memory manager, and answers that can be read and are data. Errors are told by the host."""
+
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel
+
+from zapomni_core.plugin import ErrorResponse, MemoryEngine, ToolResult, response_schema
+
+if TYPE_CHECKING:
+    from zapomni_core.plugin import MemoryManager
+
+READS: dict[str, bool] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+WRITES: dict[str, bool] = {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False}
+METADATA = {"type": ["object", "null"], "description": "Kept with it."}
+FILTERS = {"type": ["object", "null"], "description": "By metadata: key to value, or to a list, any of which will do."}
+
+
+def vector_schema(dimension: int) -> dict[str, Any]:
+    """The schema of a vector of the caller's own. The manager checks how many numbers it has, and says how many it wants."""
+    about = f"Your own vector: {dimension} numbers."
+    return {"type": ["array", "null"], "items": {"type": "number"}, "description": about}
+
+
+class SessionsTool(ABC):
+    """A tool over the engine. The host has checked the arguments by their schema; the manager checks the rest."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    description: ClassVar[str]
+    annotations: ClassVar[dict[str, bool]]
+    required: ClassVar[tuple[str, ...]] = ()
+    responses: ClassVar[tuple[type[BaseModel], ...]]
+
+    def __init__(self, engine: MemoryEngine, dimension: int) -> None:
+        self.engine = engine
+        self.dimension = dimension
+        self.input_schema = self._input_schema()
+        self.output_schema = response_schema(*self.responses, ErrorResponse)
+
+    @abstractmethod
+    def properties(self) -> dict[str, Any]:
+        """The arguments by name, each with its schema."""
+
+    @abstractmethod
+    async def answer(self, *args: Any, **kwargs: Any) -> tuple[str, BaseModel]:
+        """The readable answer to a call, and the same as data; the arguments come by name."""
+
+    async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one call; null is what clients send for what they leave out."""
+        started = time.perf_counter()
+        text, response = await self.answer(**{name: value for name, value in arguments.items() if value is not None})
+        structured = response.model_dump(mode="json")
+        structured["processing_time_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        return ToolResult.text(text, structured=structured)
+
+    def _input_schema(self) -> dict[str, Any]:
+        required = {"required": list(self.required)} if self.required else {}
+        return {"type": "object", "properties": self.properties(), **required, "additionalProperties": False}
+
+    @property
+    def manager(self) -> "MemoryManager":
+        """Sessions and documents of the engine's workspace; made for each call, which costs nothing."""
+        from zapomni_core.plugin import MemoryManager
+
+        return MemoryManager(self.engine, embedding_dimension=self.dimension)

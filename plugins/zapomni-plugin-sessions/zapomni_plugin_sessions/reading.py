@@ -1,0 +1,33 @@
+"""What arguments mean that JSON can only write as text. Problems name the field and the rule."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from zapomni_core.plugin import InvalidInputError
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_REST_OF_DAY = timedelta(days=1, microseconds=-1)
+
+
+def uuid_of(field: str, text: str) -> UUID:
+    """An id."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InvalidInputError(f"{field} must be a UUID") from None
+
+
+def start_of(field: str, text: str) -> datetime:
+    """A moment; of a day its first. Without a zone it is UTC."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInputError(f"{field} must be ISO 8601, such as 2026-05-08 or 2026-05-08T12:00:00+00:00") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def end_of(field: str, text: str) -> datetime:
+    """A moment; of a day its last."""
+    moment = start_of(field, text)
+    return moment + _REST_OF_DAY if _DAY.fullmatch(text) else moment

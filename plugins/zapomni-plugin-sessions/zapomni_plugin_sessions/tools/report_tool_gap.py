@@ -1,0 +1,37 @@
+"""report_tool_gap: tells the owner of a tool that is missing."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from zapomni_plugin_sessions.answering import WRITES, SessionsTool
+from zapomni_plugin_sessions.gaps import record
+from zapomni_plugin_sessions.responses import GapRecorded
+
+_NAMES = {"type": "array", "items": {"type": "string"}}
+
+
+class ReportToolGapTool(SessionsTool):
+    """Records what an agent could not do for want of a tool; `zapomni gaps` lists it."""
+
+    name = "report_tool_gap"
+    title = "Report a missing tool"
+    description = "Tell the owner that a task needs tools that do not exist."
+    annotations = WRITES
+    required = ("missing_tools", "attempted_task", "existing_tools_checked")
+    responses = (GapRecorded,)
+
+    def properties(self) -> dict[str, Any]:
+        return {
+            "missing_tools": {**_NAMES, "description": "Their names.", "minItems": 1},
+            "attempted_task": {"type": "string", "description": "What failed.", "minLength": 1},
+            "existing_tools_checked": {**_NAMES, "description": "Tools that do not do it."},
+            "proposed_mcp_server": {"type": ["string", "null"], "description": "A server that would."},
+        }
+
+    async def answer(self, **report: Any) -> tuple[str, BaseModel]:
+        from zapomni_core.plugin import ToolGapReport
+
+        gap_id = await record(self.engine, ToolGapReport(**report))
+        message = f"Gap {gap_id} recorded; the command 'zapomni gaps' shows it."
+        return message, GapRecorded(message=message, gap_id=gap_id)

@@ -1,0 +1,35 @@
+"""How sessions, documents and gaps are told to people."""
+
+from datetime import UTC, datetime
+
+from zapomni_plugin_sessions.responses import DocumentAnswer, MessageAnswer
+
+
+def counted(count: int, noun: str) -> str:
+    """How many there are of something."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def minute(moment: datetime) -> str:
+    """A moment to the minute, in UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def one_line(text: str) -> str:
+    """A text in one line, without the characters that a terminal would obey."""
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+
+
+def message_words(message: MessageAnswer) -> str:
+    """Who said what, and when."""
+    left = message.total_chars - len(message.content)
+    more = f" … [{left:,} more characters: get_memory {message.message_id}]" if left else ""
+    return f"{message.role} ({minute(message.created_at)}): {message.content}{more}"
+
+
+def document_words(number: int, document: DocumentAnswer) -> str:
+    """A document with the place to read all of it."""
+    score = "" if document.score is None else f"{document.score:.2f}"
+    part = f"{document.total_chars:,} characters" if document.total_chars > len(document.content) else ""
+    about = [document.document_id, f"{document.created_at:%Y-%m-%d}", score, part]
+    return f"[{number}] {' · '.join(one for one in about if one)}\n{document.content.strip()}"
