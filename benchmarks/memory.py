@@ -1,181 +1,158 @@
 """Adding and searching, over stdio and inside, beside the bare embedder and bare SQLite doing the same work in the same run."""
 
 import asyncio
-import contextlib
+import json
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import apsw
 import numpy as np
+from bare import BareCommits, BareSearch
+from building import REAL_VECTORS, build, vectors_of
 from client import Server
 from rich.console import Console
 from rich.table import Table
-from texts import pieces, questions
+from texts import joined, pieces, questions
 
 from zapomni_core.adding import prepare
 from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.terms import query_terms, terms
-from zapomni_db.records import NewChunk, NewMemory
 from zapomni_db.sqlite import SQLiteStore
 
-SIZES = [int(size) for size in sys.argv[1:]] or [1_000, 10_000]
-REAL_VECTORS = 10_000
-QUESTIONS = 60
+HERE = Path(__file__).parent
+SIZES = [int(size) for size in sys.argv[1:] if size.isdecimal()] or [1_000, 10_000, 100_000]
+QUESTIONS, ROUNDS = 60, 3
+ADDS = 200
+SERVERS = 10
+MILLION = 1_000_000
 R = 1000
+WIDTH = 150  # of the tables, wherever they are printed
+LOAD = (
+    "import asyncio, time; started = time.perf_counter()\nfrom zapomni_core.embedding import DefaultEmbedder\n"
+    "asyncio.run(DefaultEmbedder().embed(['x'])); print(time.perf_counter() - started)"
+)
+
+
+class Clock:
+    """Seconds since it was made: by the wall, and of this process's computing, which a busy machine does not lengthen as much."""
+
+    def __init__(self) -> None:
+        self._wall, self._computing = time.perf_counter(), time.process_time()
+
+    @property
+    def wall(self) -> float:
+        return time.perf_counter() - self._wall
+
+    @property
+    def computing(self) -> float:
+        return time.process_time() - self._computing
+
+
+class Watched:
+    """An embedder that knows how long it took the last time."""
+
+    def __init__(self, real: DefaultEmbedder) -> None:
+        self._real = real
+        self.identity, self.profile, self.tokens, self.close = real.identity, real.profile, real.tokens, real.close
+        self.wall = self.computing = 0.0
+
+    async def embed(self, texts, **more) -> np.ndarray:
+        clock = Clock()
+        vectors = await self._real.embed(texts, **more)
+        self.wall, self.computing = clock.wall, clock.computing
+        return vectors
 
 
 @dataclass
-class Figures:
-    """Medians in milliseconds."""
+class Spent:
+    """Seconds of many calls, by what they were spent on."""
 
-    embedding: float = 0.0
-    inside: float = 0.0
-    wire: float = 0.0
-    bare: float = 0.0
+    seconds: dict[str, list[float]] = field(default_factory=dict)
 
+    def add(self, **parts: float) -> None:
+        for name, seconds in parts.items():
+            self.seconds.setdefault(name, []).append(seconds)
 
-def milliseconds(seconds: list[float]) -> float:
-    return statistics.median(seconds) * 1000
+    def __getitem__(self, name: str) -> float:
+        """The median, in milliseconds."""
+        return statistics.median(self.seconds[name]) * 1000
+
+    def shown(self, *names: str) -> list[str]:
+        return [f"{self[name]:.2f}" for name in names]
 
 
 async def main() -> None:
-    console = Console(highlight=False)
-    embedder = DefaultEmbedder()
-    await embedder.embed(["warm"])
+    console = Console(highlight=False, width=WIDTH)
+    embedder = Watched(DefaultEmbedder())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        search = Table(
-            "chunks",
-            "search over stdio ms",
-            "inside",
-            "embedding",
-            "store and ranks",
-            "bare queries",
-            "ratio",
-            title="Search (medians)",
-        )
-        space = Table(
-            "chunks",
-            "MB on disk",
-            "bytes a chunk",
-            "RSS MB of the server",
-            "first search s",
-            "bare embedder's load s",
-            title="Space and cold start",
-        )
-        for size in SIZES:
-            file = folder / f"{size}.db"
-            texts = pieces(size)
-            console.print(f"building {size:,} chunks …")
-            await build(file, texts, embedder)
-            asked = questions(texts, QUESTIONS)
-            figures = await searching(file, asked, embedder)
-            rest = figures.inside - figures.embedding
-            search.add_row(
-                f"{size:,}",
-                f"{figures.wire:.1f}",
-                f"{figures.inside:.1f}",
-                f"{figures.embedding:.1f}",
-                f"{rest:.1f}",
-                f"{figures.bare:.1f}",
-                f"{rest / figures.bare:.2f}",
-            )
-            space.add_row(f"{size:,}", *await cold(file, size, asked[0], folder))
-        search.caption = "goal: store and ranks <= 1.5 of the bare queries"
-        space.caption = "goals: RSS <= 300 MB at 100,000; first search <= the embedder's own load + 0.3 s"
-        console.print(search)
-        console.print(space)
-        console.print(await adding(folder, embedder))
-        console.print(await recall(folder / f"{SIZES[0]}.db", pieces(SIZES[0]), embedder))
+        if "--million" in sys.argv:
+            console.print(await million(folder, embedder))
+        else:
+            await everything(console, folder, embedder)
     await embedder.close()
 
 
-async def build(file: Path, texts: list[str], embedder: DefaultEmbedder) -> None:
-    """One memory of one chunk for each text; past 10,000 with made-up vectors, which cost nothing to make."""
+async def everything(console: Console, folder: Path, embedder: Watched) -> None:
+    texts = pieces(max(SIZES))
+    console.print(f"embedding up to 10,000 of {len(texts):,} texts …")
     vectors = await vectors_of(texts, embedder)
-    store = SQLiteStore(file)
-    batch = 64
-    for first in range(0, len(texts), batch):
-        part = zip(texts[first : first + batch], vectors[first : first + batch], strict=True)
-        await asyncio.gather(*(store.add("default", memory(text, vector), embedder.identity) for text, vector in part))
-    await store.close()
-
-
-async def vectors_of(texts: list[str], embedder: DefaultEmbedder) -> np.ndarray:
-    if len(texts) <= REAL_VECTORS:
-        return await embedder.embed(texts)
-    made = np.random.default_rng(3).standard_normal((len(texts), embedder.identity.dimension)).astype(np.float32)
-    return made / np.linalg.norm(made, axis=1, keepdims=True)
-
-
-def memory(text: str, vector: np.ndarray) -> NewMemory:
-    chunk = NewChunk(
-        start=0, end=len(text), heading="", terms=tuple(terms(text)), digest=text.encode()[:16], vector=vector
+    search = Table(title="Search, medians in ms")
+    for column in ("chunks", "over stdio", "protocol", "inside", "embedding", "store and ranks", "bare", "ratio"):
+        search.add_column(column)
+    for column in ("CPU of store and ranks", "of bare", "ratio"):
+        search.add_column(column)
+    space = Table(title="Space and cold start")
+    for column in ("chunks", "MB on disk", "bytes a chunk", "added a second", "RSS MB of the server"):
+        space.add_column(column)
+    for column in ("first search s", "embedder's load s", "the store's part ms"):
+        space.add_column(column)
+    for size in SIZES:
+        file = folder / f"{size}.db"
+        console.print(f"building {size:,} chunks …")
+        seconds = await timed(build(file, texts[:size], vectors[:size], embedder.identity))
+        asked = questions(texts[:size], QUESTIONS)
+        spent = await searching(file, asked, embedder)
+        shown = spent.shown("wire", "protocol", "inside", "embedding", "store", "bare")
+        computing = spent.shown("store_cpu", "bare_cpu")
+        ratios = spent["store"] / spent["bare"], spent["store_cpu"] / spent["bare_cpu"]
+        search.add_row(f"{size:,}", *shown, f"{ratios[0]:.2f}", *computing, f"{ratios[1]:.2f}")
+        space.add_row(f"{size:,}", *disk(file, size), f"{size / seconds:,.0f}", *cold(file, asked))
+    search.caption = (
+        "goal: store and ranks <= 1.5 of bare SQLite and numpy, which take no sample and know no neighbours"
     )
-    return NewMemory(text=text, metadata={}, chunks=(chunk,))
+    space.caption = "goals: RSS <= 300 MB at 100,000; first search <= load + 0.3 s; the store's part <= 50 ms at 10,000"
+    for table in (search, space, await adding(folder, embedder), await ingest(folder, embedder), idle(folder)):
+        console.print(table)
+    real = max((size for size in SIZES if size <= REAL_VECTORS), default=SIZES[0])
+    console.print(await recall(folder / f"{real}.db", questions(texts[:real], 100), embedder))
 
 
-async def searching(file: Path, asked: list[str], embedder: DefaultEmbedder) -> Figures:
-    figures = Figures()
-    vectors, spent = [], []
-    for question in asked:
-        started = time.perf_counter()
-        vectors.append((await embedder.embed([question], query=True))[0])
-        spent.append(time.perf_counter() - started)
-    figures.embedding = milliseconds(spent)
-    figures.bare = milliseconds(bare_queries(file, asked, vectors))
-    store = SQLiteStore(file)
-    engine = MemoryEngine(store=store, embedder=embedder)
-    await engine.search_memory("warm up")
-    spent = []
-    for question in asked:
-        started = time.perf_counter()
-        await engine.search_memory(question)
-        spent.append(time.perf_counter() - started)
-    figures.inside = milliseconds(spent)
-    await store.close()
-    with server(file) as running:
+async def searching(file: Path, asked: list[str], embedder: Watched) -> Spent:
+    """The bare search, the engine's and the server's, one after the other, question by question."""
+    spent = Spent()
+    engine = MemoryEngine(store=SQLiteStore(file), embedder=embedder)
+    with server(file) as running, closing(BareSearch(file)) as bare:
         running.open()
-        call(running, "warm up")
-        spent = [call(running, question) for question in asked]
-    figures.wire = milliseconds(spent)
-    return figures
-
-
-def bare_queries(file: Path, asked: list[str], vectors: list[np.ndarray]) -> list[float]:
-    """The statements and the arithmetic that no search can do without, by the bare driver and numpy."""
-    connection = apsw.Connection(f"file:{file}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    kept = [bits for (bits,) in connection.execute("SELECT bits FROM code ORDER BY id")]
-    codes = np.ascontiguousarray(np.frombuffer(b"".join(kept), "<u8").reshape(len(kept), -1).T)
-    numbers = np.array([number for (number,) in connection.execute("SELECT id FROM code ORDER BY id")])
-    spent = []
-    for question, vector in zip(asked, vectors, strict=True):
-        started = time.perf_counter()
-        scores = np.zeros(len(numbers) + 1)
-        for term in query_terms(question):
-            (found,) = next(connection.execute("SELECT group_concat(doc) FROM vocabulary WHERE term = ?", (term,)))
-            rows = np.array(found.split(","), dtype=np.int64) if found else np.empty(0, np.int64)
-            np.add.at(scores, rows, np.log(1 + len(numbers) / (len(rows) + 0.5)))
-        wanted = np.frombuffer(np.packbits(vector > 0).tobytes(), "<u8")
-        distances = np.zeros(codes.shape[1], np.uint16)
-        for word, bits in zip(codes, wanted, strict=True):
-            distances += np.bitwise_count(word ^ bits)
-        near = numbers[np.argpartition(distances, min(R, len(distances) - 1))[:R]]
-        rows = connection.execute(
-            "SELECT value FROM vector WHERE id IN (SELECT value FROM json_each(?))", (str(near.tolist()),)
-        )
-        matrix = (
-            np.frombuffer(b"".join(value for (value,) in rows), np.float16).reshape(len(near), -1).astype(np.float32)
-        )
-        np.argsort(-(matrix @ vector))[:100]
-        list(connection.execute("SELECT body.bytes FROM body LIMIT 10"))
-        spent.append(time.perf_counter() - started)
-    connection.close()
+        await engine.search_memory("warm up")
+        call(running, "search_memory", query="warm up")
+        for question in asked * ROUNDS:
+            vector = (await embedder.embed([question], query=True))[0]
+            clock = Clock()
+            bare.search(question, vector)
+            spent.add(bare=clock.wall, bare_cpu=clock.computing)
+            clock = Clock()
+            await engine.search_memory(question)
+            spent.add(inside=clock.wall, store_cpu=clock.computing - embedder.computing)
+            spent.add(embedding=embedder.wall, store=spent.seconds["inside"][-1] - embedder.wall)
+            wire, protocol = call(running, "search_memory", query=question)
+            spent.add(wire=wire, protocol=protocol)
+    await engine.memories.close()
     return spent
 
 
@@ -189,66 +166,13 @@ def server(file: Path) -> Server:
     return Server([str(Path(sys.executable).with_name("zapomni"))], environment)
 
 
-def call(running: Server, question: str, tool: str = "search_memory") -> float:
-    arguments = {"query": question} if tool == "search_memory" else {"text": question}
+def call(running: Server, tool: str, **arguments: str) -> tuple[float, float]:
+    """The seconds of a call, and how many of them the tool itself did not take."""
     started = time.perf_counter()
     answer = running.request("tools/call", {"name": tool, "arguments": arguments})
+    seconds = time.perf_counter() - started
     assert not answer["result"]["isError"], answer
-    return time.perf_counter() - started
-
-
-async def cold(file: Path, size: int, question: str, folder: Path) -> list[str]:
-    with server(file) as running:
-        running.open()
-        first = call(running, question)
-        resident = running.resident_mb()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        "import asyncio, time; s = time.perf_counter()\nfrom zapomni_core.embedding import DefaultEmbedder\n"
-        "asyncio.run(DefaultEmbedder().embed(['x'])); print(time.perf_counter() - s)",
-        stdout=asyncio.subprocess.PIPE,
-        cwd=folder,
-    )
-    load = float((await process.communicate())[0])
-    disk = sum(one.stat().st_size for one in file.parent.glob(f"{file.name}*"))
-    return [f"{disk / 2**20:.1f}", f"{disk / size:.0f}", f"{resident:.0f}", f"{first:.2f}", f"{load:.2f}"]
-
-
-async def adding(folder: Path, embedder: DefaultEmbedder) -> Table:
-    table = Table("adding", "figure", "baseline", "ratio", title="Adding")
-    texts = pieces(120)[20:]
-    with server(folder / "adds.db") as running:
-        running.open()
-        call(running, "warm up", "add_memory")
-        adds = milliseconds([call(running, text[:100], "add_memory") for text in texts])
-    embedding = milliseconds([await timed(embedder.embed([text[:100]])) for text in texts])
-    commit = milliseconds(bare_commits(folder / "bare.db", texts))
-    table.add_row(
-        "short add over stdio",
-        f"{adds:.1f} ms",
-        f"embedding {embedding:.1f} + 3 x commit {commit:.1f} ms",
-        f"{adds / (embedding + 3 * commit):.2f}",
-    )
-    megabyte = "\n\n".join(pieces(2800))[: 2**20]
-    made = await prepare(megabyte, {}, embedder, no_reuse)
-    contents = [megabyte[one.start : one.end] for one in made.chunks]
-    bare = await timed(embedder.embed(contents))
-    store = SQLiteStore(folder / "ingest.db")
-    whole = await timed(MemoryEngine(store=store, embedder=embedder).add_memory(megabyte))
-    await store.close()
-    table.add_row(
-        f"ingest of 1 MB, {len(contents):,} chunks",
-        f"{whole:.1f} s",
-        f"bare embedder {bare:.1f} s",
-        f"{bare / whole:.2f} of its throughput",
-    )
-    table.caption = "goals: a short add <= embedding + 3 commits (ratio <= 1); ingest >= 0.8 of the bare embedder"
-    return table
-
-
-async def no_reuse(_embedder, _digests) -> dict:
-    return {}
+    return seconds, seconds - answer["result"]["structuredContent"]["processing_time_ms"] / 1000
 
 
 async def timed(work) -> float:
@@ -257,34 +181,139 @@ async def timed(work) -> float:
     return time.perf_counter() - started
 
 
-def bare_commits(file: Path, texts: list[str]) -> list[float]:
-    with contextlib.closing(apsw.Connection(str(file))) as connection:
-        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "CREATE TABLE kept(text TEXT)"):
-            connection.execute(statement).fetchall()
-        spent = []
-        for text in texts:
-            started = time.perf_counter()
-            connection.execute("INSERT INTO kept VALUES(?)", (text,)).fetchall()
-            spent.append(time.perf_counter() - started)
-    return spent
+def disk(file: Path, size: int) -> list[str]:
+    total = sum(one.stat().st_size for one in file.parent.glob(f"{file.name}*"))
+    return [f"{total / 2**20:.1f}", f"{total / size:.0f}"]
 
 
-async def recall(file: Path, texts: list[str], embedder: DefaultEmbedder) -> str:
+def cold(file: Path, asked: list[str]) -> list[str]:
+    """A server that was just started, the bare embedder, and the store alone in a process of its own."""
+    first, load, store = [], [], []
+    for _ in range(ROUNDS):
+        load.append(float(subprocess.run([sys.executable, "-c", LOAD], check=True, stdout=subprocess.PIPE).stdout))
+        with server(file) as running:
+            running.open()
+            first.append(call(running, "search_memory", query=asked[0])[0])
+            for question in asked[:20]:
+                call(running, "search_memory", query=question)
+            resident = running.resident_mb()
+        store.append(fresh(file, asked[:1])["first"])
+    shown = (f"{statistics.median(seconds):.2f}" for seconds in (first, load))
+    return [f"{resident:.0f}", *shown, f"{statistics.median(store):.0f}"]
+
+
+def fresh(file: Path, asked: list[str]) -> dict[str, float]:
+    command = [sys.executable, str(HERE / "fresh.py"), str(file)]
+    return json.loads(
+        subprocess.run(command, check=True, input=json.dumps(asked), stdout=subprocess.PIPE, text=True).stdout
+    )
+
+
+async def adding(folder: Path, embedder: Watched) -> Table:
+    """Short adds over stdio and inside, each beside an embedding and three bare commits."""
+    spent = Spent()
+    texts = [f"{number}: {text}"[:100] for number, text in enumerate(pieces(ADDS * 2 + 2))]
+    engine = MemoryEngine(store=SQLiteStore(folder / "inside.db"), embedder=embedder)
+    with server(folder / "adds.db") as running, closing(BareCommits(folder / "commits.db")) as bare:
+        running.open()
+        call(running, "add_memory", text="warm up")
+        await engine.add_memory("warm up")
+        for one, other in zip(texts[::2], texts[1::2], strict=True):
+            wire, protocol = call(running, "add_memory", text=one)
+            inside = await timed(engine.add_memory(other))
+            spent.add(wire=wire, protocol=protocol, inside=inside, store=inside - embedder.wall)
+            vector = (await embedder.embed([one]))[0]
+            clock = Clock()
+            for _ in range(3):
+                bare.commit(one, vector)
+            commits = clock.wall
+            spent.add(embedding=embedder.wall, commits=commits, bare=embedder.wall + commits)
+    await engine.memories.close()
+    table = Table(title="A short add, medians in ms")
+    for column in ("over stdio", "protocol", "inside", "of it store and words", "embedding", "3 bare commits", "ratio"):
+        table.add_column(column)
+    shown = spent.shown("wire", "protocol", "inside", "store", "embedding", "commits")
+    table.add_row(*shown, f"{spent['wire'] / spent['bare']:.2f}")
+    table.caption = "goal: over stdio <= embedding + 3 commits"
+    return table
+
+
+async def ingest(folder: Path, embedder: Watched) -> Table:
+    async def no_reuse(_embedder, _digests) -> dict:
+        return {}
+
+    megabyte = "\n\n".join(pieces(2800))[: 2**20]
+    made = await prepare(megabyte, {}, embedder, no_reuse)
+    engine = MemoryEngine(store=SQLiteStore(folder / "ingest.db"), embedder=embedder)
+    clock = Clock()
+    await engine.add_memory(megabyte)
+    whole, computing = clock.wall, clock.computing
+    await engine.memories.close()
+    await embedder.embed([megabyte[one.start : one.end] for one in made.chunks])
+    table = Table("chunks", "seconds", "bare embedder", "of its throughput", "by CPU", title="Ingest of 1 MB")
+    ratios = embedder.wall / whole, embedder.computing / computing
+    table.add_row(f"{len(made.chunks):,}", f"{whole:.1f}", f"{embedder.wall:.1f}", *(f"{one:.2f}" for one in ratios))
+    table.caption = "goal: >= 0.8 of the bare embedder"
+    return table
+
+
+def idle(folder: Path) -> Table:
+    """Servers that were started and asked for their tools, as many at once as a busy desk has."""
+    table = Table("servers", "RSS MB", "ratio", title=f"{SERVERS} idle servers")
+    bare = _together([lambda: Server([sys.executable, str(HERE / "bare_server.py")], {})] * SERVERS)
+    ours = _together([lambda: server(folder / "idle.db")] * SERVERS)
+    table.add_row("bare SDK server", f"{bare:.0f}", "")
+    table.add_row("zapomni, memory tools", f"{ours:.0f}", f"{ours / bare:.2f}")
+    table.caption = "goal: <= 1.3"
+    return table
+
+
+def _together(starts: list) -> float:
+    with ExitStack() as stack:
+        servers = [stack.enter_context(start()) for start in starts]
+        for running in servers:
+            running.open()
+        return sum(running.resident_mb() for running in servers)
+
+
+async def recall(file: Path, asked: list[str], embedder: Watched) -> str:
     """How many of the truly nearest ten the codes let through, with real vectors."""
-    vectors = await embedder.embed(questions(texts, 100))
+    vectors = await embedder.embed(asked)
     store = SQLiteStore(file)
 
-    def share(snapshot) -> float:
+    def share(snapshot) -> tuple[float, int]:
         everything = np.arange(snapshot.chunks)
         found = 0
         for vector in vectors:
             best = set(np.argsort(-snapshot.cosines(everything, vector))[:10].tolist())
             found += len(best & set(snapshot.nearest(vector, R).tolist()))
-        return found / (10 * len(vectors))
+        return found / (10 * len(vectors)), snapshot.chunks
 
-    result = await store.read("default", share)
+    result, chunks = await store.read("default", share)
     await store.close()
-    return f"recall@10 of the vector search against exact, {len(texts):,} real chunks: {result:.4f} (goal 0.99)"
+    return f"recall@10 of the vector search against exact, {chunks:,} chunks: {result:.4f} (goal 0.99)"
+
+
+async def million(folder: Path, embedder: Watched) -> Table:
+    """The store alone: memories of ten chunks, vectors by chance."""
+    texts = joined(MILLION)
+    made = np.random.default_rng(3).standard_normal((MILLION, embedder.identity.dimension), np.float32)
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    seconds = await timed(build(folder / "million.db", texts, made, embedder.identity, chunks=10))
+    measured = fresh(folder / "million.db", questions(texts, QUESTIONS))
+    table = Table("chunks", "added a second", "MB on disk", "bytes a chunk", title="A million chunks")
+    for column in ("first search ms", "median ms", "RSS MB", "of it the store's"):
+        table.add_column(column)
+    table.add_row(
+        f"{MILLION:,}",
+        f"{MILLION / seconds:,.0f}",
+        *disk(folder / "million.db", MILLION),
+        f"{measured['first']:.0f}",
+        f"{measured['median']:.1f}",
+        f"{measured['after_mb']:.0f}",
+        f"{measured['after_mb'] - measured['before_mb']:.0f}",
+    )
+    return table
 
 
 asyncio.run(main())

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ALL = ["server", "memory"]
+ALL = ["server", "memory", "graph", "sessions"]
 
 
 def main() -> None:

@@ -24,6 +24,14 @@ def pieces(count: int) -> list[str]:
     return kept[:count]
 
 
+def joined(count: int) -> list[str]:
+    """So many different pieces, more than are installed: halves of two that do not belong together."""
+    whole = pieces(100_000)
+    halves = [(piece[: PIECE // 2], piece[PIECE // 2 :]) for piece in whole]
+    chance = random.Random(3)
+    return [f"{chance.choice(halves)[0]} {chance.choice(halves)[1]}" for _ in range(count)]
+
+
 def questions(texts: list[str], count: int) -> list[str]:
     """Short questions: five words in a row from somewhere in the texts."""
     chance = random.Random(2)

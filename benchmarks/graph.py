@@ -1,0 +1,259 @@
+"""Relations around an entity beside bare statements that fetch the same rows, in the same run, in turns.
+
+Both run in a thread beside the event loop. On a machine that has other work, the clock tells more of that work than of ours:
+the processor's time, of all threads, is measured too. The graph is built by the store's own way of writing: memories are added with what was extracted from them, so many at a time.
+"""
+
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from array import array
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import zapomni_plugin_graph
+from rich.console import Console
+from rich.table import Table
+
+from zapomni_core import providers
+from zapomni_core.testing import RunningApp, running
+from zapomni_db.records import EmbedderIdentity, Extraction, NewChunk, NewEntity, NewMemory, NewRelation
+from zapomni_db.sqlite import SQLiteStore
+
+ENTITIES, RELATIONS = (int(size) for size in (*sys.argv[1:], 50_000, 200_000)[:2])
+EMBEDDER = EmbedderIdentity("benchmark", "none", 512)
+PER_MEMORY = 10  # relations that one memory states
+TOGETHER = 64  # memories that are added at a time
+QUESTIONS = 500
+LIMITS = [20, 50, 200]
+HUBS = 20  # entities that one relation in twenty is about
+
+_START = "SELECT id FROM entity WHERE uid = ? AND workspace = ?"
+_AROUND = """
+SELECT r.id, r.subject, r.object, r.evidence, r.latest FROM carray(:frontier) w
+    CROSS JOIN relation r ON r.subject = w.value AND r.evidence > 0 AND r.superseded_by IS NULL
+UNION
+SELECT r.id, r.subject, r.object, r.evidence, r.latest FROM carray(:same) w
+    CROSS JOIN relation r ON r.object = w.value AND r.evidence > 0 AND r.superseded_by IS NULL
+ORDER BY 4 DESC, 5 DESC LIMIT :limit
+"""
+_DETAILS = """
+SELECT r.uid, r.type, r.valid_from, r.valid_until, r.learned_at, r.superseded_by, r.superseded_at,
+    s.uid, s.name, s.type, s.mentions, s.memories, o.uid, o.name, o.type, o.mentions, o.memories
+FROM carray(?) w CROSS JOIN relation r ON r.id = w.value
+    CROSS JOIN entity s ON s.id = r.subject CROSS JOIN entity o ON o.id = r.object
+"""
+_QUOTES = """
+SELECT e.relation, m.uid, e.start, e.end, e.extractor, e.basis,
+    CAST(substr(b.bytes, e.first_byte % 65536 + 1, e.last_byte - e.first_byte) AS TEXT)
+FROM carray(?) w CROSS JOIN evidence e ON e.relation = w.value CROSS JOIN memory m ON m.id = e.memory
+    CROSS JOIN body b ON b.id = e.memory * 1048576 + e.first_byte / 65536
+WHERE m.deleted_at IS NULL AND m.replaced_by IS NULL
+"""
+
+
+def memories() -> list[NewMemory]:
+    """Memories that together state all relations, each between two entities that no other relation joins."""
+    chance = random.Random(7)
+    pairs: set[tuple[int, int]] = set()
+    while len(pairs) < RELATIONS:
+        one = chance.randrange(HUBS) if chance.random() < 0.05 else chance.randrange(ENTITIES)
+        pairs.add((one, chance.randrange(ENTITIES)))
+    stated = chance.sample(sorted(pairs), len(pairs))
+    return [memory(stated[first : first + PER_MEMORY]) for first in range(0, len(stated), PER_MEMORY)]
+
+
+def memory(pairs: list[tuple[int, int]]) -> NewMemory:
+    text, entities, relations = "", [], []
+    for subject, target in pairs:
+        start = len(text)
+        text += f"Person {subject} knows "
+        middle = len(text)
+        text += f"Person {target}. "
+        names = (f"Person {subject}", start), (f"Person {target}", middle)
+        entities += [NewEntity(name=name, type="person", spans=((at, at + len(name)),)) for name, at in names]
+        relations.append(
+            NewRelation(
+                subject=names[0][0], type="knows", object=names[1][0], basis="stated", start=start, end=len(text) - 1
+            )
+        )
+    extraction = Extraction(extractor="benchmark", entities=tuple(entities), relations=tuple(relations))
+    chunk = NewChunk(start=0, end=len(text), heading="", terms=("person", "knows"), digest=b"", vector=None)
+    return NewMemory(text=text, metadata={}, chunks=(chunk,), extraction=extraction)
+
+
+async def build(store: SQLiteStore, made: list[NewMemory]) -> float:
+    started = time.perf_counter()
+    for first in range(0, len(made), TOGETHER):
+        await asyncio.gather(*(store.add("default", one, EMBEDDER) for one in made[first : first + TOGETHER]))
+    return time.perf_counter() - started
+
+
+def bare(connection: apsw.Connection, uid: bytes, limit: int) -> int:
+    """What `related` answers, by plain statements; rows only."""
+    connection.execute("BEGIN")
+    frontier = {number for (number,) in connection.execute(_START, (uid, "default"))}
+    seen, taken = set(frontier), dict[int, Any]()
+    for _ in range(2):
+        numbers = array("q", frontier)
+        bound = {"frontier": apsw.carray(numbers), "same": apsw.carray(numbers), "limit": limit}
+        for row in connection.execute(_AROUND, bound).fetchall():
+            taken.setdefault(row[0], row)
+        frontier = {end for row in taken.values() for end in row[1:3]} - seen
+        seen |= frontier
+        if not frontier or len(taken) >= limit:
+            break
+    numbers = array("q", list(taken)[:limit])
+    details = connection.execute(_DETAILS, (apsw.carray(numbers),)).fetchall()
+    connection.execute(_QUOTES, (apsw.carray(numbers),)).fetchall()
+    connection.execute("COMMIT")
+    return len(details)
+
+
+Seconds = list[tuple[float, float]]  # by the clock, and of the processor
+
+
+async def measure(store: SQLiteStore, file: Path, limit: int) -> tuple[Seconds, Seconds, float]:
+    """Seconds of each question, ours and bare, and how many relations an answer has."""
+    connection = apsw.Connection(str(file))
+    connection.execute("PRAGMA query_only = 1; PRAGMA cache_size = -16000").fetchall()
+    chance = random.Random(11)
+    names = [f"Person {chance.randrange(HUBS, ENTITIES)}" for _ in range(QUESTIONS)]
+    entities = await store.graph.entities("default", names)
+    ours: Seconds = []
+    plain: Seconds = []
+    sizes = []
+    for one in entities:
+
+        async def asked(entity_id: str = one.id) -> int:
+            return len(await store.graph.related("default", [entity_id], depth=2, limit=limit))
+
+        async def fetched(uid: bytes = bytes.fromhex(one.id)) -> int:
+            return await asyncio.to_thread(bare, connection, uid, limit)
+
+        counts = {await timed(asked, ours), await timed(fetched, plain)}
+        if len(counts) != 1:
+            sys.exit(f"the bare statements fetch {counts} relations: they do not do the same")
+        sizes.append(counts.pop())
+    connection.close()
+    return ours, plain, statistics.mean(sizes)
+
+
+async def timed(work: Callable[[], Awaitable[int]], spent: Seconds) -> int:
+    started = time.perf_counter(), time.process_time()
+    answer = await work()
+    spent.append((time.perf_counter() - started[0], time.process_time() - started[1]))
+    return answer
+
+
+def percentiles(seconds: Seconds) -> list[float]:
+    """Median and 95th percentile by the clock, then of the processor, in milliseconds."""
+    cuts = [statistics.quantiles(column, n=20) for column in zip(*seconds, strict=True)]
+    return [cut[index] * 1000 for cut in cuts for index in (9, 18)]
+
+
+async def main() -> None:
+    console = Console(highlight=False)
+    made = memories()
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "graph.db"
+        store = SQLiteStore(file)
+        console.print(f"building {ENTITIES:,} entities and {RELATIONS:,} relations from {len(made):,} memories …")
+        seconds = await build(store, made)
+        rate = len(made) / seconds
+        console.print(
+            f"{rate:,.0f} memories/s, {rate * PER_MEMORY:,.0f} relations/s; {await store.graph.counts('default')}"
+        )
+        console.print(await speed(store, file))
+        console.print(await speed_of_tool(file))
+        console.print(await others(store))
+        await store.close()
+        console.print(f"{file.stat().st_size / 1e6:.0f} MB on disk")
+
+
+async def speed(store: SQLiteStore, file: Path) -> Table:
+    table = Table("limit", "relations", "ms of", "related p50", "p95", "bare p50", "p95", "ratio p50", "p95")
+    table.title = "Depth 2"
+    await measure(store, file, LIMITS[0])
+    for limit in LIMITS:
+        ours, plain, size = await measure(store, file, limit)
+        for measured, at in (("clock", slice(0, 2)), ("processor", slice(2, 4))):
+            one, other = percentiles(ours)[at], percentiles(plain)[at]
+            figures = [*one, *other, one[0] / other[0], one[1] / other[1]]
+            table.add_row(str(limit), f"{size:.0f}", measured, *(f"{figure:.2f}" for figure in figures))
+    table.caption = "goal: ratio <= 1.5"
+    return table
+
+
+async def speed_of_tool(file: Path) -> Table:
+    """The tool of the plugin, as a client calls it: arguments checked, words and data made and checked, beside the statements."""
+    table = Table("limit", "ms of", "get_related p50", "p95", "bare p50", "p95", "ratio p50", "p95", title="The tool")
+    settings = {"store": f"sqlite://{file}"}
+    async with running(zapomni_plugin_graph, providers, name="graph", settings=settings) as app:
+        for limit in LIMITS:
+            ours, plain = await measure_tool(app, file, limit)
+            for measured, at in (("clock", slice(0, 2)), ("processor", slice(2, 4))):
+                one, other = percentiles(ours)[at], percentiles(plain)[at]
+                figures = [*one, *other, one[0] / other[0], one[1] / other[1]]
+                table.add_row(str(limit), measured, *(f"{figure:.2f}" for figure in figures))
+    return table
+
+
+async def measure_tool(app: RunningApp, file: Path, limit: int) -> tuple[Seconds, Seconds]:
+    connection = apsw.Connection(str(file))
+    connection.execute("PRAGMA query_only = 1; PRAGMA cache_size = -16000").fetchall()
+    chance = random.Random(13)
+    names = [f"Person {chance.randrange(HUBS, ENTITIES)}" for _ in range(QUESTIONS)]
+    ours: Seconds = []
+    plain: Seconds = []
+    for number, one in enumerate(await app.app.engine.graph.entities("default", names)):
+
+        async def called(name: str = one.name) -> int:
+            answer = await app.call("get_related", {"entity": name, "depth": 2, "limit": limit})
+            return int(answer["structuredContent"]["count"])
+
+        async def fetched(uid: bytes = bytes.fromhex(one.id)) -> int:
+            return await asyncio.to_thread(bare, connection, uid, limit)
+
+        turns = [(called, ours), (fetched, plain)][:: 1 if number % 2 else -1]
+        if len({await timed(work, spent) for work, spent in turns}) != 1:
+            sys.exit("the tool and the bare statements do not find the same")
+    connection.close()
+    return ours, plain
+
+
+async def others(store: SQLiteStore) -> Table:
+    """What else is asked of a graph, by median."""
+    graph = store.graph
+    pending = await graph.without_vector(EMBEDDER, ENTITIES)
+    chance = np.random.default_rng(3)
+    for first in range(0, len(pending), 1000):
+        part = pending[first : first + 1000]
+        made = chance.standard_normal((len(part), EMBEDDER.dimension)).astype(np.float32)
+        await graph.fill(EMBEDDER, [(entity_id, vector) for (entity_id, _), vector in zip(part, made, strict=True)])
+    vector = made[0] / np.linalg.norm(made[0])
+    (hub,) = await graph.entities("default", ["Person 0"])
+    questions: dict[str, Callable[[], Awaitable[Any]]] = {
+        "related of a hub, depth 2": lambda: graph.related("default", [hub.id], depth=2),
+        "find by words": lambda: graph.find("default", "who knows Person 4711?", None, None, 10),
+        "find by words and vector": lambda: graph.find("default", "who knows Person 4711?", vector, EMBEDDER, 10),
+        "without_vector, none": lambda: graph.without_vector(EMBEDDER, 100),
+        "counts": lambda: graph.counts("default"),
+    }
+    table = Table("question", "ms p50", title="Others")
+    for question, ask in questions.items():
+        spent: Seconds = []
+        for _ in range(20):
+            await timed(ask, spent)
+        table.add_row(question, f"{percentiles(spent)[0]:.2f}")
+    return table
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,389 @@
+"""MemoryManager's methods beside the same statements by the bare driver, on stores of the same size, in the same run.
+
+    sessions.py [MESSAGES [DOCUMENTS]]
+
+Embedding is left aside on both sides: vectors of texts are made by a job, later. The bare side runs in this thread, without a
+task, a queue or a check; what it writes is cut and analysed before its clock starts, and what it reads is made into the same
+models, because that is what is asked for.
+"""
+
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import apsw
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from texts import pieces
+
+from zapomni_core import Document, MemoryEngine, MemoryManager, Message
+from zapomni_core.plugin import Postpone, Provider
+from zapomni_core.provider import Providers
+from zapomni_core.terms import terms
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.sqlite import SQLiteStore, codes, facets
+from zapomni_db.sqlite.connections import open_connection
+from zapomni_db.sqlite.conversations import documents as document_rows
+from zapomni_db.sqlite.conversations import messages as message_rows
+from zapomni_db.sqlite.conversations import vectors as vector_rows
+from zapomni_db.sqlite.conversations.nearness import EXACT, SURE
+from zapomni_db.sqlite.values import to_micros
+
+MESSAGES, DOCUMENTS = [int(given) for given in sys.argv[1:3]] + [100_000, 20_000][len(sys.argv[1:3]) :]
+DIMENSION = 1536
+TOGETHER = 64
+PER_SESSION = 500
+CALLS = 200
+CATEGORIES = 20
+DIFFERENT_TEXTS = 20_000
+WORKSPACE = "default"
+
+
+class Idle:
+    """Makes no vectors: they are not what is measured."""
+
+    async def run(self, *_: Any) -> dict[str, Any]:
+        raise Postpone(86_400, "not now")
+
+
+def manager(file: Path) -> tuple[MemoryEngine, MemoryManager]:
+    offered = Providers([Provider(kind="job", name="embed", factory=lambda _context: Idle())])
+    engine = MemoryEngine(providers=offered, store=SQLiteStore(file), embedder=HashingEmbedder(512))
+    return engine, MemoryManager(engine, embedding_dimension=DIMENSION)
+
+
+class Bare:
+    """A connection like the store's, and the statements that the store runs."""
+
+    def __init__(self, file: Path) -> None:
+        self.connection = open_connection(file, writing=True)
+        self.sessions: dict[str, int] = {}
+        self._memory, self._chunk = (
+            self.connection.execute("SELECT coalesce(max(id), 0) FROM " + table).get for table in ("memory", "chunk")
+        )
+
+    def write(self, prepared: list[dict[str, Any]]) -> None:
+        self.connection.execute("BEGIN IMMEDIATE")
+        for one in prepared:
+            self._write(one)
+        self.connection.execute("COMMIT")
+
+    def _write(self, one: dict[str, Any]) -> None:
+        execute, now = self.connection.execute, time.time_ns() // 1000
+        self._memory += 1
+        self._chunk += 1
+        if one["session"]:
+            self._take_turn(one["session"], now)
+        execute("SELECT id FROM embedder WHERE id = (SELECT value FROM meta WHERE key = 'serving')").fetchall()
+        execute(
+            "INSERT INTO memory(uid, workspace, kind, source, author, conversation, tags, metadata, timestamp, created_at,"
+            " id, first_chunk, chunks, content, seal, deleted_at, replaces, replaced_by, moment, thread)"
+            " VALUES(?, ?, ?, '', '', ?, '[]', ?, NULL, ?, ?, ?, 1, NULL, ?, NULL, NULL, NULL, ?, ?)",
+            (one["uid"], WORKSPACE, one["kind"], one["session"], one["metadata"], now, self._memory, self._chunk, *one["rest"][:1], now, one["rest"][1]),
+        )  # fmt: skip
+        execute("INSERT INTO body VALUES(?, ?)", (self._memory << 20, one["text"]))
+        self.connection.executemany(
+            "INSERT INTO facet VALUES(?, ?)", [(facet, self._memory) for facet in one["facets"]]
+        )
+        execute(
+            "INSERT INTO chunk VALUES(?, ?, 0, ?, 0, ?, '', ?)",
+            (self._chunk, self._memory, len(one["text"]), len(one["text"]), one["length"]),
+        )
+        execute("INSERT INTO term(rowid, terms) VALUES(?, ?)", (self._chunk, one["terms"]))
+        execute("INSERT INTO change(workspace, memory, state) VALUES(?, ?, 'added')", (WORKSPACE, self._memory))
+        execute(
+            "SELECT id FROM job WHERE workspace = ? AND kind = 'embed' AND key = 'embed' AND due_at > 0", (WORKSPACE,)
+        ).fetchall()
+        if one["session"]:
+            execute("INSERT INTO message VALUES(?, ?, 'user')", (self._memory, self.sessions[one["session"]]))
+        if one["vector"] is not None:
+            value, bits, sketch = one["vector"]
+            execute("INSERT INTO document_vector VALUES(?, ?, ?, 1.0, 0)", (self._memory, DIMENSION, value))
+            execute("INSERT INTO document_sketch VALUES(?, ?)", (self._memory, sketch))
+            execute("INSERT INTO document_code VALUES(?, ?, ?)", (DIMENSION, self._memory, bits))
+
+    def _take_turn(self, session: str, now: int) -> None:
+        if session in self.sessions:
+            self.connection.execute(
+                "UPDATE session SET updated_at = ? WHERE workspace = ? AND uid = ?", (now, WORKSPACE, session)
+            )
+        else:
+            self.create_session(session, now)
+
+    def create_session(self, session: str, now: int) -> None:
+        self.sessions[session] = self.connection.execute(
+            "INSERT INTO session(workspace, uid, user_id, metadata, created_at, updated_at) VALUES(?, ?, '', '{}', ?, ?)"
+            " RETURNING id",
+            (WORKSPACE, session, now, now),
+        ).get
+
+
+def prepared(
+    text: str, session: str = "", metadata: dict[str, Any] | None = None, vector: Any = None
+) -> dict[str, Any]:
+    """What is written of a message or a document, as values for the statements."""
+    kind, found = "message" if session else "document", list(terms(text))
+    kept = None if vector is None else np.asarray(vector, np.float32)
+    return {
+        "uid": str(uuid4()),
+        "kind": kind,
+        "session": session,
+        "metadata": json.dumps(metadata or {}),
+        "rest": (bytes(16), hash(session)),
+        "text": text.encode(),
+        "facets": facets.facets_of(
+            WORKSPACE, kind=kind, source="", author="", conversation=session, tags=(), metadata=metadata or {}
+        ),
+        "terms": " ".join(found),
+        "length": len(found),
+        "vector": None if kept is None else (kept.tobytes(), codes.signs(kept), vector_rows._sketch(kept, 1.0)),
+    }
+
+
+class BareSearch:
+    """The nearest documents by the same codes and the same arithmetic, without anything around it."""
+
+    def __init__(self, file: Path) -> None:
+        self.connection = open_connection(file)
+        found = self.connection.execute("SELECT memory, bits FROM document_code ORDER BY memory").fetchall()
+        self.numbers = np.array([number for number, _ in found])
+        self.codes = codes.read_codes(b"".join(bits for _, bits in found), DIMENSION // 64, len(found))
+
+    def __call__(self, query: list[float], category: int | None = None) -> list[Any]:
+        vector, mask = np.asarray(query, np.float32), None
+        if category is not None:
+            group = next(iter(facets.asked(WORKSPACE, _wanted(category))))
+            mask = np.isin(self.numbers, facets.holding(self.connection, group))
+        near = self.numbers[codes.nearest(self.codes, codes.signs(vector), 2 * EXACT, mask)]
+        if len(near) > EXACT:
+            near = vector_rows.likeliest(self.connection, near, vector, SURE)
+        rows = self.connection.execute(
+            "SELECT v.value, v.length FROM carray(?) wanted CROSS JOIN document_vector v ON v.memory = wanted.value",
+            (apsw.carray(near),),
+        ).fetchall()
+        matrix = np.frombuffer(b"".join(value for value, _ in rows), np.float32).reshape(len(near), DIMENSION)
+        best = near[np.argsort(-(matrix @ vector) / np.array([length for _, length in rows]))[:10]]
+        found = self.connection.execute(document_rows._SELECT + document_rows._THESE, (apsw.carray(best),))
+        return list(map(document, found))
+
+
+def document(row: tuple[Any, ...]) -> Document:
+    value, uid, metadata, created_at, text = row
+    created = datetime.fromtimestamp(created_at / 1e6, UTC)
+    return Document(
+        id=UUID(uid),
+        content=text.decode(),
+        embedding=np.frombuffer(value, np.float32).tolist(),
+        metadata_=json.loads(metadata),
+        created_at=created,
+        updated_at=created,
+    )
+
+
+def message(row: tuple[Any, ...], session: UUID) -> Message:
+    role, uid, metadata, created_at, text = row
+    created = datetime.fromtimestamp(created_at / 1e6, UTC)
+    return Message(
+        id=UUID(uid),
+        session_id=session,
+        role=role,
+        content=text.decode(),
+        metadata_=json.loads(metadata),
+        created_at=created,
+    )
+
+
+def _wanted(category: int) -> Any:
+    from zapomni_core.sessions.rules import filter_of
+
+    return filter_of({"category": category})
+
+
+async def main() -> None:
+    console = Console(highlight=False, width=140)
+    texts = pieces(min(DIFFERENT_TEXTS, MESSAGES + DOCUMENTS))
+    chance = np.random.default_rng(1)
+    vectors = chance.standard_normal((DOCUMENTS, DIMENSION)).astype(np.float32)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        engine, memory = manager(folder / "ours.db")
+        await memory.health_check()
+        other = SQLiteStore(folder / "bare.db")
+        await other.conversations.health()
+        await other.close()
+        bare = Bare(folder / "bare.db")
+        console.print(await filling(memory, bare, texts, vectors))
+        console.print(await calling(folder, memory, bare, texts, vectors))
+        await engine.close()
+
+
+def said(texts: list[str]) -> Iterator[tuple[str, str]]:
+    """Sessions and messages, all different."""
+    for number in range(MESSAGES):
+        yield str(UUID(int=number // PER_SESSION)), f"{number} {texts[number % len(texts)]}"
+
+
+@dataclass
+class Tally:
+    """Seconds on the wall and of the processor, ours and the bare driver's."""
+
+    ours: float = 0.0
+    bare: float = 0.0
+    our_cpu: float = 0.0
+    bare_cpu: float = 0.0
+
+    async def add(self, ours: Awaitable[Any], bare: Callable[[], Any]) -> None:
+        before = time.process_time()
+        self.ours += await timed(ours)
+        between = time.process_time()
+        self.bare += timed_call(bare)
+        self.our_cpu += between - before
+        self.bare_cpu += time.process_time() - between
+
+    def row(self, count: int, what: str) -> list[str]:
+        cpu = [spent / count * 1000 for spent in (self.our_cpu, self.bare_cpu)]
+        rates = f"{count / self.ours:,.0f}", f"{count / self.bare:,.0f}", f"{self.ours / self.bare:.2f}"
+        return [f"{count:,} {what}", *rates, *(f"{one:.2f}" for one in cpu), f"{cpu[0] / cpu[1]:.2f}"]
+
+
+async def filling(memory: MemoryManager, bare: Bare, texts: list[str], vectors: np.ndarray) -> Table:
+    """What is stored a second, many at once, in turns with the bare driver."""
+    heads = ("stored", "ours /s", "bare /s", "ratio", "CPU ms each", "bare CPU", "ratio")
+    table = Table(*heads, title=f"Writing, {TOGETHER} at once", caption="goal: ratio <= 1.5")
+    tally, sayings = Tally(), list(said(texts))
+    for first in range(0, MESSAGES, TOGETHER):
+        batch = sayings[first : first + TOGETHER]
+        ready = [prepared(text, session, {"n": 1}) for session, text in batch]
+        storing = (memory.store_message(UUID(session), "user", text, {"n": 1}) for session, text in batch)
+        await tally.add(asyncio.gather(*storing), lambda ready=ready: bare.write(ready))
+    table.add_row(*tally.row(MESSAGES, "messages"))
+    tally = Tally()
+    for first in range(0, DOCUMENTS, TOGETHER):
+        numbers = range(first, min(first + TOGETHER, DOCUMENTS))
+        given = [(f"{n} {texts[n % len(texts)]}", {"category": n % CATEGORIES}, vectors[n].tolist()) for n in numbers]
+        ready = [prepared(text, "", metadata, vector) for text, metadata, vector in given]
+        await tally.add(
+            asyncio.gather(*(memory.store_document(*one) for one in given)), lambda ready=ready: bare.write(ready)
+        )
+    table.add_row(*tally.row(DOCUMENTS, "documents"))
+    return table
+
+
+async def timed(work: Awaitable[Any]) -> float:
+    started = time.perf_counter()
+    await work
+    return time.perf_counter() - started
+
+
+def timed_call(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+async def calling(folder: Path, memory: MemoryManager, bare: Bare, texts: list[str], vectors: np.ndarray) -> Table:
+    """Each method one call after the other, in turns with the bare driver."""
+    heads = ("method", "p50 ms", "p95", "bare p50", "p95", "ratio", "CPU ms", "bare CPU", "ratio")
+    table = Table(*heads, title=f"{CALLS} calls one by one")
+    reading, near = open_connection(folder / "ours.db"), BareSearch(folder / "ours.db")
+    queries = np.random.default_rng(2).standard_normal((CALLS, DIMENSION))
+    sessions = [UUID(int=number % (MESSAGES // PER_SESSION)) for number in range(CALLS)]
+    everything = await memory.temporal_query(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
+    spans = [(everything[at + 50].created_at, everything[at].created_at) for at in range(0, CALLS * 10, 10)]
+    del everything
+
+    def bare_history(number: int) -> None:
+        find = "SELECT id FROM session WHERE workspace = ? AND uid = ?"
+        session = reading.execute(find, (WORKSPACE, str(sessions[number]))).get
+        found = reading.execute(message_rows._LAST, (session, 100))
+        [message(row, sessions[number]) for row in found]
+
+    def bare_between(number: int) -> None:
+        start, end = map(to_micros, spans[number])
+        statement = document_rows._SELECT + document_rows._BETWEEN + document_rows._NEWEST_FIRST
+        list(map(document, reading.execute(statement, (WORKSPACE, start, end, -1))))
+
+    def bare_session(_: int) -> None:
+        bare.connection.execute("BEGIN IMMEDIATE")
+        bare.create_session(str(uuid4()), 1)
+        bare.connection.execute("COMMIT")
+
+    text = [f"call {number} {texts[number]}" for number in range(CALLS)]
+    ready = {
+        "store_message": [[prepared(text[n], str(sessions[n]), {"n": 1})] for n in range(CALLS)],
+        "store_document": [[prepared(text[n], "", {"category": 1}, vectors[n])] for n in range(CALLS)],
+    }
+    listed = [vectors[number].tolist() for number in range(CALLS)]
+    asked = [query.tolist() for query in queries]
+    methods: dict[str, tuple[Callable[[int], Awaitable[Any]], Callable[[int], Any]]] = {
+        "create_session": (lambda _: memory.create_session("ada", {"plan": 1}), bare_session),
+        "store_message": (
+            lambda n: memory.store_message(sessions[n], "user", text[n], {"n": 1}),
+            lambda n: bare.write(ready["store_message"][n]),
+        ),
+        "get_conversation_history, 100": (lambda n: memory.get_conversation_history(sessions[n]), bare_history),
+        "store_document": (
+            lambda n: memory.store_document(text[n], {"category": 1}, listed[n]),
+            lambda n: bare.write(ready["store_document"][n]),
+        ),
+        "semantic_search, 10": (lambda n: memory.semantic_search(asked[n]), lambda n: near(asked[n])),
+        "semantic_search, 10 of a twentieth": (
+            lambda n: memory.semantic_search(asked[n], 10, {"category": n % CATEGORIES}),
+            lambda n: near(asked[n], n % CATEGORIES),
+        ),
+        "temporal_query, 51": (lambda n: memory.temporal_query(*spans[n]), bare_between),
+        "health_check": (
+            lambda _: memory.health_check(),
+            lambda _: reading.execute("PRAGMA user_version").fetchall(),
+        ),
+    }
+    for name, (ours, theirs) in methods.items():
+        table.add_row(name, *await compared(ours, theirs))
+    table.caption = f"goal: ratio <= 1.5; found of the true 10 nearest: {await recall(memory, vectors, asked):.3f}"
+    return table
+
+
+async def compared(ours: Callable[[int], Awaitable[Any]], theirs: Callable[[int], Any]) -> list[str]:
+    """Medians, 95th percentiles and means of processor time: the last say most on a machine that others use too."""
+    for number in range(3):
+        await ours(number)
+    mine, bares, cpu = [], [], [0.0, 0.0]
+    for number in range(3, CALLS):
+        before = time.process_time()
+        mine.append(await timed(ours(number)) * 1000)
+        between = time.process_time()
+        bares.append(timed_call(lambda number=number: theirs(number)) * 1000)
+        cpu = [cpu[0] + between - before, cpu[1] + time.process_time() - between]
+    figures = [statistics.median(mine), ninety_fifth(mine), statistics.median(bares), ninety_fifth(bares)]
+    means = [spent / len(mine) * 1000 for spent in cpu]
+    ratios = f"{figures[0] / figures[2]:.2f}", f"{means[0] / means[1]:.2f}"
+    return [*(f"{one:.2f}" for one in figures), ratios[0], *(f"{one:.2f}" for one in means), ratios[1]]
+
+
+def ninety_fifth(spent: list[float]) -> float:
+    return sorted(spent)[int(len(spent) * 0.95)]
+
+
+async def recall(memory: MemoryManager, vectors: np.ndarray, asked: list[list[float]]) -> float:
+    """The share of the true ten nearest that is found, by questions that are near nothing: the hardest ones."""
+    found = []
+    for query in asked[:50]:
+        least = np.sort(vectors @ np.array(query, np.float32) / np.linalg.norm(vectors, axis=1))[-10]
+        hits = [np.array(one.embedding, np.float32) for one in await memory.semantic_search(query)]
+        unit = np.array(query, np.float32)
+        found.append(sum(hit @ unit / np.linalg.norm(hit) >= least * (1 - 1e-5) for hit in hits) / 10)
+    return statistics.fmean(found)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
