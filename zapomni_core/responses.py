@@ -1,5 +1,6 @@
 """The four answers a bundled tool can give, as structured content beside the readable text."""
 
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -63,11 +64,19 @@ class ErrorResponse(_Response):
 
 def response_schema(*kinds: type[BaseModel]) -> dict[str, Any]:
     """One output schema that admits every given kind of answer."""
-    from pydantic.json_schema import models_json_schema
-
-    _, together = models_json_schema([(kind, "serialization") for kind in kinds], ref_template="#/$defs/{model}")
+    defined: dict[str, Any] = {}
+    for kind in kinds:
+        schema = dict(_schema_of(kind))
+        defined |= schema.pop("$defs", {})
+        defined[kind.__name__] = schema
     return {
         "type": "object",
         "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in kinds],
-        "$defs": together["$defs"],
+        "$defs": dict(sorted(defined.items())),
     }
+
+
+@cache
+def _schema_of(kind: type[BaseModel]) -> dict[str, Any]:
+    """The schema of one kind; made once, because all tools share the common kinds, and every start waits for it."""
+    return kind.model_json_schema(mode="serialization")

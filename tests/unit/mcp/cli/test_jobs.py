@@ -149,7 +149,7 @@ def test_failed_jobs_are_tried_again_by_name_or_all(run, document, fail):
 def test_a_job_that_has_not_failed_is_not_tried_again(run, queue):
     result = run("jobs", "retry", *queue())
     assert (result.exit_code, result.stdout) == (1, "Queued 0 jobs.\n")
-    assert "Error: 1 job not queued: not there, not failed" in result.stderr
+    assert "Error: 1 job not queued: not there, neither failed nor waiting" in result.stderr
 
 
 @pytest.mark.parametrize("args", [[], ["x", "--all"]], ids=["none", "both"])
