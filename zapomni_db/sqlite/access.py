@@ -1,9 +1,9 @@
 """How every part of the SQLite store gets at its file: opened on first use, read and written by the store's threads."""
 
-import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,7 +53,7 @@ class Access:
 
     async def read(self, work: Work[T]) -> T:
         """Run work on a reading thread's connection, outside a transaction."""
-        answer: T = await asyncio.wrap_future(self.open().crew.read(work))
+        answer: T = await self.open().crew.read(work)
         return answer
 
     async def query(self, work: Work[T]) -> T:
@@ -70,16 +70,9 @@ class Access:
     async def write(self, work: Work[T], *, alone: bool = False) -> T:
         """Write, and return when it is on the disk. One can give up, and does after a while, until it is begun."""
         opened = self.open()
-        task = opened.crew.write(work, alone=alone)
-        answer = asyncio.wrap_future(task)
-        try:
-            await asyncio.wait([answer], timeout=self._patience)
-            if not task.done() and task.cancel():
-                raise held(opened.database.path)
-            result: T = await answer
-            return result
-        finally:
-            answer.cancel()
+        impatient = partial(held, opened.database.path)
+        answer: T = await opened.crew.write(work, alone=alone, patience=self._patience, impatient=impatient)
+        return answer
 
     async def close(self) -> None:
         """End the threads and close the file; closing twice is closing once."""

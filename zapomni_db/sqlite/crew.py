@@ -26,13 +26,32 @@ class Crew:
         self._readers = [Thread("zapomni-reader", Reader(database, self._reading).run) for _ in range(_READERS)]
         self._writer = Thread("zapomni-writer", Writer(database, self._writing).run)
 
-    def read(self, work: Callable[[apsw.Connection], Any]) -> "Future[Any]":
-        """Let a reading thread do this."""
-        return self._reading.put(Task(work))
+    async def read(self, work: Callable[[apsw.Connection], Any]) -> Any:
+        """Let a reading thread do this; what came of it."""
+        task = Task(work)
+        self._reading.put(task)
+        try:
+            return await task.future
+        finally:
+            self._reading.give_up(task)
 
-    def write(self, work: Callable[[apsw.Connection], Any], *, alone: bool) -> "Future[Any]":
-        """Let the writing thread do this, in a transaction; alone, outside of one."""
-        return self._writing.put(Task(work, alone))
+    async def write(
+        self, work: Callable[[apsw.Connection], Any], *, alone: bool, patience: float, impatient: Callable[[], Exception]
+    ) -> Any:
+        """Let the writing thread do this, in a transaction; alone, outside of one. What is not begun in time is not done."""
+        task = Task(work, alone)
+        self._writing.put(task)
+
+        def lose_patience() -> None:
+            if self._writing.give_up(task) and not task.future.done():
+                task.future.set_exception(impatient())
+
+        timer = task.future.get_loop().call_later(patience, lose_patience)
+        try:
+            return await task.future
+        finally:
+            timer.cancel()
+            self._writing.give_up(task)
 
     async def close(self, patience: float) -> None:
         """End the threads when they have done what was asked; the writer last, who tidies up.

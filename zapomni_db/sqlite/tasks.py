@@ -1,9 +1,10 @@
 """Work for the store's threads: who asked waits for a future, and may give up until the work is begun."""
 
+import asyncio
 import threading
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,14 +17,33 @@ class Task:
 
     work: Callable[[apsw.Connection], Any]
     alone: bool = False
-    future: "Future[Any]" = field(default_factory=Future)
+    future: "asyncio.Future[Any]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    is_begun: bool = False
+    is_given_up: bool = False
 
     def answer(self, answer: Any) -> None:
         """Give a result or an exception to who asked."""
+        answer_all([self], [answer])
+
+
+def answer_all(tasks: Sequence[Task], answers: Sequence[Any]) -> None:
+    """Give results or exceptions to those who asked. A loop is woken once for all that it waits for: waking is the dear part."""
+    by_loop: defaultdict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = defaultdict(list)
+    for task, answer in zip(tasks, answers, strict=True):
+        by_loop[task.future.get_loop()].append((task.future, answer))
+    for loop, answered in by_loop.items():
+        with suppress(RuntimeError):  # it was closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, answered)
+
+
+def _settle(answered: "list[tuple[asyncio.Future[Any], Any]]") -> None:
+    for future, answer in answered:
+        if future.done():  # who asked has gone
+            continue
         if isinstance(answer, BaseException):
-            self.future.set_exception(answer)
+            future.set_exception(answer)
         else:
-            self.future.set_result(answer)
+            future.set_result(answer)
 
 
 class Tasks:
@@ -34,12 +54,17 @@ class Tasks:
         self._changed = threading.Condition()
         self._closed = False
 
-    def put(self, task: Task) -> "Future[Any]":
+    def put(self, task: Task) -> None:
         """Let a thread do a task."""
         with self._changed:
             self._waiting.append(task)
             self._changed.notify()
-        return task.future
+
+    def give_up(self, task: Task) -> bool:
+        """Whether a task is never done; one that is begun is."""
+        with self._changed:
+            task.is_given_up = not task.is_begun
+        return task.is_given_up
 
     def wait(self) -> bool:
         """Wait until there is a task; False when there will be none any more."""
@@ -53,7 +78,8 @@ class Tasks:
         with self._changed:
             while self._waiting and len(taken) < most and not (taken and (taken[0].alone or self._waiting[0].alone)):
                 task = self._waiting.popleft()
-                if task.future.set_running_or_notify_cancel():
+                task.is_begun = not task.is_given_up
+                if task.is_begun:
                     taken.append(task)
         return taken
 

@@ -1,9 +1,13 @@
 """The writing thread's work: what waits is written in one transaction, and answered when that is on the disk.
 
-A commit waits for the disk, whatever is in it: many small ones together cost as much as one. Each task has a savepoint of its
-own, so that a bad one is undone alone. Tasks are taken when the gate is held, so that until then a caller can give up.
+A commit waits for the disk, whatever is in it: many small ones together cost as much as one. Where one of them fails, all are
+done anew, each with a savepoint of its own, so that a bad one is undone alone: a savepoint makes the index of words write out what
+it has gathered, which costs more than the rest of a task. Tasks are taken when the gate is held, so that until then a caller can
+give up.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import apsw
@@ -11,9 +15,11 @@ import apsw
 from zapomni_db.sqlite.connections import last_change, transaction
 from zapomni_db.sqlite.database import Database
 from zapomni_db.sqlite.failures import translate, translated
-from zapomni_db.sqlite.tasks import Task, Tasks
+from zapomni_db.sqlite.tasks import Task, Tasks, answer_all
 
 _MOST_TOGETHER = 128
+
+Work = Callable[[apsw.Connection], Any]
 
 
 class Writer:
@@ -43,8 +49,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the callers'
             tasks = tasks or self._tasks.take(_MOST_TOGETHER)
             answers = [error] * len(tasks)
-        for task, answer in zip(tasks, answers, strict=True):
-            task.answer(answer)
+        answer_all(tasks, answers)
 
     def _connected(self) -> apsw.Connection:
         if self._connection is None:
@@ -60,23 +65,29 @@ class Writer:
         return [tasks[0].work(connection)]
 
     def _commit(self, connection: apsw.Connection, tasks: list[Task]) -> list[Any]:
-        """What became of each task, once it is on the disk. What fails together is tried one by one."""
+        """What became of each task, once it is on the disk. What fails together is tried with savepoints, then one by one."""
+        works = [task.work for task in tasks]
         try:
-            with transaction(connection):
-                self._database.guard(connection)
-                answers = [self._attempt(connection, task) for task in tasks]
-                change = last_change(connection)
+            answers, change = self._transact(connection, works)
         except Exception:
             if len(tasks) == 1:
                 raise
-            return [self._alone(connection, task) for task in tasks]
+            try:
+                answers, change = self._transact(connection, [partial(self._attempt, work) for work in works])
+            except Exception:  # noqa: BLE001 - whatever it is, whose it is will be seen
+                return [self._alone(connection, task) for task in tasks]
         self._database.note(change)
         return answers
 
-    def _attempt(self, connection: apsw.Connection, task: Task) -> Any:
+    def _transact(self, connection: apsw.Connection, works: list[Work]) -> tuple[list[Any], int]:
+        with transaction(connection):
+            self._database.guard(connection)
+            return [work(connection) for work in works], last_change(connection)
+
+    def _attempt(self, work: Work, connection: apsw.Connection) -> Any:
         connection.execute("SAVEPOINT task")
         try:
-            answer = task.work(connection)
+            answer = work(connection)
         except Exception as error:
             if not connection.in_transaction:  # SQLite has given up all of it, as when the disk is full
                 raise

@@ -76,7 +76,9 @@ def retry(session: Session, job_ids: tuple[str, ...], everything: bool) -> None:
     async def work(engine: "MemoryEngine") -> int:
         wanted = None if everything else list(job_ids)
         queued = await engine.jobs.retry(engine.workspace, wanted)
-        return _tell(session, "queued", queued, job_ids, "not there, neither failed nor waiting, or queued under the same key")
+        return _tell(
+            session, "queued", queued, job_ids, "not there, neither failed nor waiting, or queued under the same key"
+        )
 
     session.run(work)
 
@@ -114,11 +116,8 @@ def _show(out: Output, found: "list[Job]") -> None:
     if not found:
         out.text("No jobs.")
         return
-    rows = [
-        (job.id, job.kind, job.state, f"{job.attempts}", f"{job.created_at:%Y-%m-%d %H:%M}", _told(job))
-        for job in found
-    ]
-    out.table(("JOB", "KIND", "STATE", "ATTEMPTS", "QUEUED", "ABOUT"), rows, right=("ATTEMPTS",))
+    rows = [(job.id, job.kind, job.state, f"{job.created_at:%m-%d %H:%M}", _told(job)) for job in found]
+    out.table(("JOB", "KIND", "STATE", "QUEUED", "ABOUT"), rows)
 
 
 def _told(job: "Job") -> str:
