@@ -23,7 +23,7 @@ def read(request):
 
 @pytest.fixture
 def llm():
-    with LLMServer(refuse(503)) as server:
+    with LLMServer(refuse(401)) as server:  # is not asked twice, so that no job runs when the server is killed
         yield server
 
 

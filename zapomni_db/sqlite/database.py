@@ -8,7 +8,7 @@ import apsw
 
 from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
-from zapomni_db.sqlite.connections import closed_on_error, last_change, one, open_connection
+from zapomni_db.sqlite.connections import closed_on_error, last_change, one, open_connection, transaction
 from zapomni_db.sqlite.failures import damaged, translated
 from zapomni_db.sqlite.files import Footprint, make_file
 from zapomni_db.sqlite.gate import Gate
@@ -71,11 +71,13 @@ class Database:
             self._refuse_behind(noted, last_change(connection))
 
     def _is_current(self, connection: apsw.Connection) -> bool:
-        version, application = connection.pragma("user_version"), connection.pragma("application_id")
+        with transaction(connection, "DEFERRED"):  # at one moment: another process may be making the store
+            version, application = connection.pragma("user_version"), connection.pragma("application_id")
+            tables = one(connection, "SELECT count(*) FROM sqlite_schema")
         if application == schema.APPLICATION_ID:
             self._refuse_newer(version)
             return bool(version == len(schema.MIGRATIONS) and connection.pragma("journal_mode") == "wal")
-        if version or application or one(connection, "SELECT count(*) FROM sqlite_schema"):
+        if version or application or tables:
             raise StoreUnavailableError(f"The file {self.path} is a database of another program: choose another path.")
         return False
 
