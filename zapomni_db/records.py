@@ -12,6 +12,9 @@ Basis = Literal["stated", "pattern", "mention"]
 JobState = Literal["queued", "running", "done", "failed"]
 Direction = Literal["out", "in", "both"]
 
+MENTIONED_WITH = "mentioned_with"
+"""The type of a relation of which nothing is known but that one sentence names both."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:

@@ -305,7 +305,8 @@ class GraphStore(Protocol):
         superseded: bool = False,
         limit: int = 50,
     ) -> list[tuple[int, Relation]]:
-        """Relations around entities with their distance, 1 to `depth`: nearest first, then those with most evidence.
+        """Relations around entities with their distance, 1 to `depth`: nearest first, what is only
+        mentioned together after the rest, then those with most evidence.
 
         `at` asks for what was true then, superseded since or not; what does not say since when counts from its memory's
         timestamp, else from when it was learned. Superseded relations come only if asked for. A relation comes with its

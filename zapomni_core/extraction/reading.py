@@ -12,7 +12,7 @@ from zapomni_core.extraction.mention import Mention
 from zapomni_core.extraction.mentions import mentions_in
 from zapomni_core.extraction.patterns import Stated, stated_in
 from zapomni_core.extraction.sentences import Sentence, sentences_of
-from zapomni_db.records import Extraction
+from zapomni_db.records import MENTIONED_WITH, Extraction
 
 NAME = "rules"
 MOST_TOGETHER = 8
@@ -121,4 +121,4 @@ def _relate_mentioned(collection: Collection, part: _Part) -> None:
     for one, other in combinations(named, 2) if len(named) <= MOST_TOGETHER else pairwise(named):
         if {one.type, other.type} <= _BESIDE or collection.are_related(one.key, other.key):
             continue
-        collection.relate(one.key, "mentioned_with", other.key, part.quote(one.start, other.end), basis="mention")
+        collection.relate(one.key, MENTIONED_WITH, other.key, part.quote(one.start, other.end), basis="mention")

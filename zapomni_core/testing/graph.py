@@ -24,7 +24,7 @@ from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sam
 from zapomni_core.testing.stores import add
 from zapomni_core.testing.timelines import TimelineContract
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError
-from zapomni_db.records import Extraction, NewEntity
+from zapomni_db.records import MENTIONED_WITH, Extraction, NewEntity
 
 HOSTILE_NAMES = {
     "quotes": 'O\'Neil "the" `boss`; DROP TABLE entity; --',
@@ -286,6 +286,13 @@ class GraphStoreContract(TimelineContract):
             "C knows D",
         ]
         assert await triples(store, "A", types=["' OR 1=1 --"]) == []
+
+    async def test_what_is_only_mentioned_together_comes_after_what_is_said(self, store: Graphed) -> None:
+        for _ in range(3):
+            await state(store, "A", MENTIONED_WITH, "B", basis="mention")
+        await state(store, "A", "knows", "C")
+        assert await triples(store, "A") == ["A knows C", f"A {MENTIONED_WITH} B"]
+        assert await triples(store, "A", limit=1) == ["A knows C"]
 
     async def test_those_with_most_evidence_come_first_within_the_limit(self, store: Graphed) -> None:
         for count, name in enumerate(["D", "C", "B"], start=1):

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from zapomni_db.records import Direction, Relation
+from zapomni_db.records import MENTIONED_WITH, Direction, Relation
 from zapomni_db.sqlite.connections import rows
 from zapomni_db.sqlite.graph.identifiers import uid_of
 from zapomni_db.sqlite.graph.numbers import bound
@@ -18,18 +18,18 @@ from zapomni_db.sqlite.values import check_text, checked_micros
 _START = "SELECT id FROM entity WHERE uid = ? AND workspace = ?"
 
 _NEXT = """
-SELECT x.id, x.subject, x.object, x.evidence, x.latest
+SELECT x.id, x.subject, x.object, x.type != :mentioned, x.evidence, x.latest
 FROM carray(:{end}s) w CROSS JOIN relation x ON x.{end} = w.value AND x.evidence > 0 {which}
 """
 # Of each entity only so many relations are looked at as can be given back: slower, but a hub costs no more than others.
 _BEST_NEXT = """
-SELECT r.id, r.subject, r.object, r.evidence, r.latest
+SELECT r.id, r.subject, r.object, r.type != :mentioned, r.evidence, r.latest
 FROM carray(:{end}s) w CROSS JOIN relation r ON r.id IN (
     SELECT x.id FROM relation x WHERE x.{end} = w.value AND x.evidence > 0 {which}
-    ORDER BY x.evidence DESC, x.latest DESC LIMIT :limit
+    ORDER BY x.type = :mentioned, x.evidence DESC, x.latest DESC LIMIT :limit
 )
 """
-_STRENGTH = itemgetter(3, 4, 0)  # of a row: evidence, then the newest, then the one that was met last
+_STRENGTH = itemgetter(3, 4, 5, 0)  # of a row: that something is said, evidence, the newest, the one that was met last
 _MANY = 1000  # relations on one level from which on there may be a hub among the entities
 _TRUE_THEN = """
 AND (x.begin <= :at AND (x.valid_until IS NULL OR x.valid_until > :at)
@@ -52,7 +52,7 @@ class Wanted:
 def related(
     connection: apsw.Connection, workspace: str, entity_ids: Iterable[str], wanted: Wanted
 ) -> list[tuple[int, Relation]]:
-    """Relations with their distance: the nearest first, then those with most evidence, then the newest."""
+    """Relations with their distance: the nearest first, mere mentions after the rest, most evidence, then the newest."""
     check_text("workspace", workspace)
     start = [
         number
@@ -95,7 +95,8 @@ def _level(
 
 def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
     """Which relations are walked along, and the values of the statement."""
-    values: dict[str, Any] = {"limit": max(0, wanted.limit), "many": max(_MANY, 4 * wanted.limit)}
+    most = max(0, wanted.limit)
+    values: dict[str, Any] = {"limit": most, "many": max(_MANY, 4 * most), "mentioned": MENTIONED_WITH}
     which = ""
     if wanted.at is not None:
         which += _TRUE_THEN
