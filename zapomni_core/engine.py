@@ -130,6 +130,11 @@ class MemoryEngine:
         if self.asks_llm:
             self._parts.workplace.begin(self)
 
+    async def measure_queue(self) -> None:
+        """Note how many jobs wait or run, where somebody measures that."""
+        if self.settings.telemetry.enabled:
+            await self._parts.job_counts(self.workspace)
+
     @property
     def telemetry(self) -> Telemetry:
         """Where operations are told of, without their contents."""

@@ -49,7 +49,9 @@ class Parts:
         self._search_seconds = 0.0
         self._wanted_vectors = 0
         self._reused_vectors = 0
+        self._queued: int | None = None
         self.telemetry = telemetry_for(settings.telemetry, self.store_name)
+        self.telemetry.gauge("zapomni.queue.depth", lambda: self._queued)
 
     @property
     def store_name(self) -> str:
@@ -91,6 +93,7 @@ class Parts:
     async def job_counts(self, workspace: str) -> "JobCounts | None":
         """How many jobs there are; None where there was none yet."""
         counts = await self.jobs.counts(workspace) if self.jobs is not None else None
+        self._queued = counts.queued + counts.running if counts else None
         return counts if counts and counts != type(counts)() else None
 
     @property

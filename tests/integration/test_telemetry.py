@@ -1,6 +1,7 @@
 """What engine and host tell of their work to a real endpoint, on a real SQLite file."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -11,6 +12,7 @@ from zapomni_core.errors import ProcessingError, UnknownToolError
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.errors import InvalidInputError
+from zapomni_db.records import NewJob
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_mcp.tools import AddMemoryTool, SearchMemoryTool
 
@@ -177,6 +179,15 @@ async def test_calls_of_tools_are_counted_by_what_became_of_them(engine, collect
     assert collector.point("zapomni.tool.calls", tool="search_memory") == 1
     assert collector.point("zapomni.tool.duration", tool="search_memory")[0] == 1
     assert collector.point("zapomni.tool.calls", tool="4711") is None
+
+
+async def test_the_depth_of_the_queue_is_told_as_the_worker_sees_it(engine, collector):
+    later = datetime.now(UTC) + timedelta(hours=1)
+    await engine.submit([NewJob(kind="extract", payload={"memory_id": "nobody"}, not_before=later)])
+    await engine.measure_queue()
+    await engine.add_memory(TEXT)
+    await engine.close()
+    assert collector.point("zapomni.queue.depth") == 1
 
 
 async def test_calls_go_on_while_the_endpoint_does_not_answer(engine, collector, monkeypatch):

@@ -87,6 +87,7 @@ class Worker:
     async def _turn(self) -> None:
         """Do the next job, or rest until there may be one."""
         self._woken.clear()
+        await self._engine.measure_queue()
         job = await self._engine.jobs.claim(self._kinds.names, self.name, self._lease_seconds)
         if job is None:
             await self._rest(await self._engine.jobs.next_due(self._kinds.names))
