@@ -105,10 +105,12 @@ def _analysed(word: str) -> tuple[str, ...]:
         return tuple(map(add, word, word[1:])) or (word,)
     if word.endswith(("+", "#")):
         return (_folded(word), *_stems(word[:1]))
+    if word.isalpha() and (word.islower() or word.istitle() or word.isupper()):  # it has no parts
+        return tuple(_stems(word))
     return tuple(dict.fromkeys(_stems(word, *_parts(word[:LONGEST]))))
 
 
-_remembered = lru_cache(maxsize=16_384)(_analysed)
+_remembered = lru_cache(maxsize=32_768)(_analysed)
 
 
 def _parts(word: str) -> Iterator[str]:
@@ -126,13 +128,15 @@ def _stems(*parts: str) -> Iterator[str]:
 
 
 def _stem(word: str) -> str:
-    stemmer = _stemmers.russian if "\u0400" <= max(word) <= "\u052f" else _stemmers.english
-    return str(stemmer.stemWord(word))
+    is_russian = not word.isascii() and "\u0400" <= max(word) <= "\u052f"
+    stemmed: str = (_stemmers.russian if is_russian else _stemmers.english).stemWord(word)
+    return stemmed
 
 
 def _folded(word: str) -> str:
     """Folding can undo the normal form, so that comes last."""
-    return unicodedata.normalize("NFKC", word[:LONGEST].casefold().replace("\u0451", "\u0435"))
+    folded = word[:LONGEST].casefold()
+    return folded if folded.isascii() else unicodedata.normalize("NFKC", folded.replace("\u0451", "\u0435"))
 
 
 @cache

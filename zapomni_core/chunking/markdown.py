@@ -17,6 +17,7 @@ _EVENT = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+_RULE = re.compile(r"\n {0,3}(?:=|---)")
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
 _DECORATION = re.compile(r"[*`]|(?:^|\s)#+\s*$|\{#[^{}]*\}\s*$")
 _EMPTY_LINE_BEFORE = re.compile(r"(?:\A|\n)[^\S\n]*\n\Z|\A\Z")
@@ -59,6 +60,8 @@ class _Draft:
 
 def has_headings(text: str) -> bool:
     """Whether the text clearly has Markdown headings. A comment of a script looks like one, but seldom stands alone."""
+    if "#" not in text and not _RULE.search(text):
+        return False
     headings = (found for found in _outline(text) if isinstance(found, _Heading))
     return any(heading.level > 1 or _stands_alone(text, heading) for heading in headings)
 

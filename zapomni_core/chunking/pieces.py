@@ -35,6 +35,8 @@ class _Cutter:
         self._text = text
         self._tokens = tokens
         self._limit = limit
+        self._counted = (-1, -1)
+        self._count = 0
 
     def cut(self, start: int, end: int, layout: Layout, strength: int, small_enough: int) -> Iterator[Piece]:
         """Pieces of a part of the text: itself if it is small enough, else by the first kind of place, and so on."""
@@ -67,7 +69,12 @@ class _Cutter:
             start, strength = at, ANYWHERE
 
     def _cost(self, start: int, end: int) -> int:
-        """White space around it is free. A long part is not counted: it is too dear anyway."""
-        part = self._text[start:end].strip()
+        """White space around it is free. A part that has no place of one kind comes again for the next: it is counted once."""
+        if self._counted != (start, end):
+            self._counted, self._count = (start, end), self._counted_cost(self._text[start:end].strip())
+        return self._count
+
+    def _counted_cost(self, part: str) -> int:
+        """A long part is not counted: it is too dear anyway."""
         least = len(part) // _LONGEST_TOKEN
         return least if least > self._limit else max(least, self._tokens(part))

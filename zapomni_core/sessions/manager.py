@@ -64,7 +64,8 @@ class MemoryManager:
             span.set(session_id=session, limit=limit)
             found = await self._conversations.history(self._engine.workspace, session, limit)
             span.set(result_count=len(found))
-            return [_message(one) for one in found]
+            parent = UUID(session)
+            return [_message(one, parent) for one in found]
 
     async def store_document(
         self, content: str, metadata: Mapping[str, Any] | None = None, embedding: list[float] | None = None
@@ -146,11 +147,11 @@ class MemoryManager:
         )
 
 
-def _message(found: "MessageRecord") -> Message:
+def _message(found: "MessageRecord", session_id: UUID) -> Message:
     return Message.model_validate(
         {
             "id": found.id,
-            "session_id": found.session_id,
+            "session_id": session_id,
             "role": found.role,
             "content": found.text,
             "created_at": found.created_at,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
@@ -65,9 +66,7 @@ def count_of(field: str, value: Any) -> int:
 
 def embedding_of(field: str, value: Any, dimension: int) -> "Vector":
     """A vector of the manager's dimension."""
-    from zapomni_core.embedding.blas import import_numpy
-
-    import_numpy()
+    _prepare_numpy()
     import numpy as np
 
     try:
@@ -80,6 +79,14 @@ def embedding_of(field: str, value: Any, dimension: int) -> "Vector":
         raise InvalidInputError(f"{field} must hold numbers up to {LARGEST_NUMBER:g}")
     single: Vector = vector.astype(np.float32)
     return single
+
+
+@cache
+def _prepare_numpy() -> None:
+    """Once: to tell numpy how to compute takes longer than to read a vector."""
+    from zapomni_core.embedding.blas import import_numpy
+
+    import_numpy()
 
 
 def range_of(start: Any, end: Any) -> tuple[datetime, datetime]:

@@ -1,7 +1,7 @@
 """Adds a memory with all that is derived from it, or finds that it is there already."""
 
 import time
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 import apsw
@@ -19,30 +19,48 @@ from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.queue import enqueue_for
 from zapomni_db.sqlite.terms import keep_terms
 
+Outcome = Literal["stored", "existing", "restored"]
 
-def add(
-    connection: apsw.Connection,
-    workspace: str,
-    memory: NewMemory,
-    identity: EmbedderIdentity,
-    *,
-    created_at: int | None = None,
-) -> Added:
-    """Keep a memory; all of it or nothing, inside a transaction. It is created now, unless another moment is given."""
+
+class Nature(NamedTuple):
+    """What a memory is in the store. Without `content` it is like no other; without `created_at` it is created now."""
+
+    kind: str
+    conversation: str
+    content: bytes | None = None
+    created_at: int | None = None
+
+
+def add(connection: apsw.Connection, workspace: str, memory: NewMemory, identity: EmbedderIdentity) -> Added:
+    """Keep a memory, or find that it is there; all of it or nothing, inside a transaction."""
     values.check_text("workspace", workspace)
     embedder = embedders.require(connection, identity)
-    content = _content(memory)
-    row = memories.find_same(connection, workspace, content) if content else None
-    outcome: Literal["stored", "existing", "restored"] = "stored"
+    nature = Nature(memory.kind, memory.conversation, _content(memory))
+    row = memories.find_same(connection, workspace, nature.content) if nature.content else None
     if row is None:
-        row = _insert(connection, workspace, memory, content, embedder, created_at=created_at)
-    else:
-        outcome = "restored" if restore_row(connection, row) else "existing"
+        row = _insert(connection, workspace, memory, nature, embedder)
+        return _followed(connection, memory, row, "stored")
+    outcome: Outcome = "restored" if restore_row(connection, row) else "existing"
+    return _followed(connection, memory, row, outcome)
+
+
+def add_as(
+    connection: apsw.Connection, workspace: str, memory: NewMemory, identity: EmbedderIdentity, nature: Nature
+) -> tuple[int, Added]:
+    """Keep a memory that is not there yet, whatever it says of its nature; its number, and what became of it."""
+    values.check_text("workspace", workspace)
+    embedder = embedders.require(connection, identity)
+    row = _insert(connection, workspace, memory, nature, embedder)
+    return row.id, _followed(connection, memory, row, "stored")
+
+
+def _followed(connection: apsw.Connection, memory: NewMemory, row: Row, outcome: Outcome) -> Added:
+    """What became of a memory, once what comes with it is done too."""
     if memory.replaces is not None and memory.replaces != row.uid:
-        supersede(connection, workspace, memory.replaces, row)
+        supersede(connection, row.workspace, memory.replaces, row)
     if memory.extraction is not None:
         record_row(connection, row, memory.text, memory.extraction)
-    return Added(row.uid, row.chunks, outcome, enqueue_for(connection, workspace, row.uid, memory.jobs))
+    return Added(row.uid, row.chunks, outcome, enqueue_for(connection, row.workspace, row.uid, memory.jobs))
 
 
 def _content(memory: NewMemory) -> bytes | None:
@@ -53,53 +71,39 @@ def _content(memory: NewMemory) -> bytes | None:
     return values.digest(values.encode("kind", memory.kind), values.encode("text", memory.text), metadata.encode())
 
 
-def _insert(
-    connection: apsw.Connection,
-    workspace: str,
-    memory: NewMemory,
-    content: bytes | None,
-    embedder: Embedder,
-    *,
-    created_at: int | None,
-) -> Row:
-    parts = chunks.rows_of(values.check_text("text", memory.text), memory.chunks)
-    row = _row(connection, workspace, memory, content, parts, created_at=created_at)
+def _insert(connection: apsw.Connection, workspace: str, memory: NewMemory, nature: Nature, embedder: Embedder) -> Row:
+    text = values.encode("text", memory.text)
+    parts = chunks.rows_of(memory.text, memory.chunks)
+    row = _row(connection, workspace, memory, nature, parts).sealed(text, parts)
     memories.insert(connection, row)
-    keep_body(connection, row.id, memory.text.encode())
+    keep_body(connection, row.id, text)
     keep_facets(connection, row.id, row.facets)
     numbers = row.chunk_numbers
     chunks.insert(connection, row.id, numbers, parts)
     keep_terms(connection, [(number, chunk.terms) for number, chunk in zip(numbers, memory.chunks, strict=True)])
     parts_with_vector = zip(numbers, memory.chunks, strict=True)
     vectors = [(number, part.digest, part.vector) for number, part in parts_with_vector if part.vector is not None]
-    embedders.keep_vectors(connection, embedder, vectors)
+    if vectors:
+        embedders.keep_vectors(connection, embedder, vectors)
     record(connection, workspace, row.id, "added")
     return row
 
 
-def _row(
-    connection: apsw.Connection,
-    workspace: str,
-    memory: NewMemory,
-    content: bytes | None,
-    parts: list[ChunkRow],
-    *,
-    created_at: int | None,
-) -> Row:
-    row = Row(
+def _row(connection: apsw.Connection, workspace: str, memory: NewMemory, nature: Nature, parts: list[ChunkRow]) -> Row:
+    number, first_chunk = memories.next_numbers(connection)
+    return Row(
         uid=str(uuid4()),
         workspace=workspace,
-        kind=values.check_text("kind", memory.kind),
+        kind=values.check_text("kind", nature.kind),
         source=values.check_text("source", memory.source),
         author=values.check_text("author", memory.author),
-        conversation=values.check_text("conversation", memory.conversation),
-        tags=values.to_json("tags", memory.tags),
+        conversation=values.check_text("conversation", nature.conversation),
+        tags=values.to_json("tags", memory.tags) if memory.tags else "[]",
         metadata=values.to_json("metadata", dict(memory.metadata)),
         timestamp=None if memory.timestamp is None else values.checked_micros("timestamp", memory.timestamp),
-        created_at=time.time_ns() // 1000 if created_at is None else created_at,
-        id=memories.next_number(connection, "memory"),
-        first_chunk=memories.next_number(connection, "chunk"),
+        created_at=time.time_ns() // 1000 if nature.created_at is None else nature.created_at,
+        id=number,
+        first_chunk=first_chunk,
         chunks=len(parts),
-        content=content,
+        content=nature.content,
     )
-    return row.sealed(values.encode("text", memory.text), parts)

@@ -36,7 +36,12 @@ class Crew:
             self._reading.give_up(task)
 
     async def write(
-        self, work: Callable[[apsw.Connection], Any], *, alone: bool, patience: float, impatient: Callable[[], Exception]
+        self,
+        work: Callable[[apsw.Connection], Any],
+        *,
+        alone: bool,
+        patience: float,
+        impatient: Callable[[], Exception],
     ) -> Any:
         """Let the writing thread do this, in a transaction; alone, outside of one. What is not begun in time is not done."""
         task = Task(work, alone)

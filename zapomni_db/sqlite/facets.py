@@ -5,6 +5,7 @@ One narrow table answers every part of a filter but the dates, and nothing that 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -13,6 +14,8 @@ from zapomni_db.arrays import Rows
 from zapomni_db.filters import Filter, Scalar
 from zapomni_db.sqlite.connections import one
 from zapomni_db.sqlite.values import digest, integers
+
+_SHORT = 200  # characters
 
 
 def facets_of(
@@ -76,8 +79,19 @@ def holding(connection: apsw.Connection, group: Sequence[bytes]) -> Rows:
 
 
 def _facet(*parts: Scalar) -> bytes:
+    """What memories have in common is asked for again and again; what is long hardly is, and would fill the room."""
+    for part in parts:
+        if isinstance(part, str) and len(part) > _SHORT:
+            return _digest(*parts)
+    return _remembered(*parts)
+
+
+def _digest(*parts: Scalar) -> bytes:
     """Equal values give equal digests: 1 is 1.0, but not true and not "1"."""
     return digest(json.dumps([_whole(part) for part in parts]).encode())
+
+
+_remembered = lru_cache(maxsize=4096, typed=True)(_digest)
 
 
 def _whole(value: Scalar) -> Scalar:

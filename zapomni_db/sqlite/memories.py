@@ -68,6 +68,7 @@ class Row(NamedTuple):
 
 _COLUMNS = ", ".join(Row._fields)
 _SELECT = f"SELECT {_COLUMNS} FROM memory "  # noqa: S608 - columns of ours
+_INSERT = f"INSERT INTO memory({_COLUMNS}, moment, thread) VALUES({', '.join('?' * (len(Row._fields) + 2))})"
 
 
 def find(connection: apsw.Connection, workspace: str, uid: str) -> Row | None:
@@ -100,8 +101,7 @@ def everything(connection: apsw.Connection) -> Iterator[Row]:
 def insert(connection: apsw.Connection, row: Row) -> None:
     """Keep a memory's row."""
     moment = row.created_at if row.timestamp is None else row.timestamp
-    bound = (*row, moment, values.thread_of(row.conversation))
-    connection.execute(f"INSERT INTO memory({_COLUMNS}, moment, thread) VALUES({', '.join('?' * len(bound))})", bound)
+    connection.execute(_INSERT, (*row, moment, values.thread_of(row.conversation)))
 
 
 def drop(connection: apsw.Connection, row: Row) -> None:
@@ -109,9 +109,10 @@ def drop(connection: apsw.Connection, row: Row) -> None:
     connection.execute("DELETE FROM memory WHERE id = ?", (row.id,))
 
 
-def next_number(connection: apsw.Connection, table: str) -> int:
-    """The number of the next row; numbers of purged rows are not given again."""
-    return (one(connection, "SELECT seq FROM sqlite_sequence WHERE name = ?", table) or 0) + 1
+def next_numbers(connection: apsw.Connection) -> tuple[int, int]:
+    """The numbers of the next memory and the next chunk; those of purged ones are not given again."""
+    last = dict(rows(connection, "SELECT name, seq FROM sqlite_sequence WHERE name IN ('memory', 'chunk')"))
+    return last.get("memory", 0) + 1, last.get("chunk", 0) + 1
 
 
 def get(connection: apsw.Connection, workspace: str, uid: str) -> Memory | None:

@@ -61,6 +61,7 @@ class Row(NamedTuple):
 
 _COLUMNS = ", ".join(Row._fields)
 _SELECT = f"SELECT {_COLUMNS} FROM job "  # noqa: S608 - columns of ours
+_SAME = "WHERE workspace = ? AND kind = ? AND key = ? AND key != '' AND due_at IS NOT NULL"
 _INSERT = f"INSERT INTO job({_COLUMNS}) VALUES({', '.join('?' * len(Row._fields))})"
 
 
@@ -77,15 +78,29 @@ def enqueue(connection: apsw.Connection, workspace: str, jobs: Sequence[NewJob])
 
 def enqueue_for(connection: apsw.Connection, workspace: str, memory_id: str, jobs: Sequence[NewJob]) -> tuple[str, ...]:
     """Keep jobs for a memory, which they name; their ids. One without a key has the memory's id for one."""
-    payloads = ({**job.payload, "memory_id": memory_id} for job in jobs)
-    named = [replace(job, payload=one, key=job.key or memory_id) for job, one in zip(jobs, payloads, strict=True)]
-    return tuple(job.id for job in enqueue(connection, workspace, named))
+    values.check_text("workspace", workspace)
+    return tuple(
+        _waiting(connection, workspace, job) or _enqueue(connection, workspace, _naming(memory_id, job)).uid
+        for job in jobs
+    )
+
+
+def _waiting(connection: apsw.Connection, workspace: str, new: NewJob) -> str | None:
+    """The id of a job that waits or runs in place of a new one: there mostly is one where many are stored with the same key."""
+    if new.payload or not new.key:
+        return None
+    kind, key = values.check_text("kind", new.kind), values.check_text("key", new.key)
+    uid: str | None = one(connection, "SELECT uid FROM job " + _SAME, workspace, kind, key)  # noqa: S608 - ours
+    return uid
+
+
+def _naming(memory_id: str, new: NewJob) -> NewJob:
+    return replace(new, payload={**new.payload, "memory_id": memory_id}, key=new.key or memory_id)
 
 
 def _enqueue(connection: apsw.Connection, workspace: str, new: NewJob) -> Row:
     row = _row(workspace, new)
-    same = "WHERE workspace = ? AND kind = ? AND key = ? AND key != '' AND due_at IS NOT NULL"
-    found = one(connection, _SELECT + same, workspace, row.kind, row.key)
+    found = one(connection, _SELECT + _SAME, workspace, row.kind, row.key)
     if found:
         return Row(*found)
     connection.execute(_INSERT, row)

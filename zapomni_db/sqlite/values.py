@@ -30,7 +30,8 @@ def encode(field: str, text: str) -> bytes:
 
 def check_text(field: str, text: str) -> str:
     """The same text, if it can be kept."""
-    encode(field, text)
+    if not text.isascii():  # which is known without a look at it
+        encode(field, text)
     return text
 
 
@@ -100,6 +101,8 @@ def thread_of(conversation: str) -> int:
 
 def byte_offsets(text: str, places: Iterable[int]) -> dict[int, int]:
     """Where characters of a text begin in its UTF-8 bytes."""
+    if text.isascii():
+        return {place: place for place in places}
     offsets: dict[int, int] = {}
     byte = last = 0
     for place in sorted(set(places)):

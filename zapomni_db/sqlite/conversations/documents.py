@@ -1,7 +1,6 @@
 """Documents: memories that may have a vector of the caller's own."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -9,7 +8,8 @@ import apsw
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.filters import Filter
 from zapomni_db.records import Added, DocumentRecord, EmbedderIdentity, NewMemory
-from zapomni_db.sqlite import adding, facets, memories, values
+from zapomni_db.sqlite import adding, facets, values
+from zapomni_db.sqlite.adding import Nature
 from zapomni_db.sqlite.connections import rows
 from zapomni_db.sqlite.conversations import vectors
 from zapomni_db.sqlite.conversations.texts import COLUMNS
@@ -38,8 +38,7 @@ def add(
     vector: Vector | None,
 ) -> Added:
     """Keep a document; inside a transaction."""
-    number = memories.next_number(connection, "memory")
-    added = adding.add(connection, workspace, replace(memory, kind=KIND, merge=False), embedder)
+    number, added = adding.add_as(connection, workspace, memory, embedder, Nature(KIND, memory.conversation))
     if vector is not None:
         vectors.keep(connection, number, vector)
     return added

@@ -1,11 +1,10 @@
 """Messages: memories that have a role, and a place in a session."""
 
-from dataclasses import replace
-
 import apsw
 
 from zapomni_db.records import Added, EmbedderIdentity, MessageRecord, NewMemory
-from zapomni_db.sqlite import adding, memories, values
+from zapomni_db.sqlite import adding, values
+from zapomni_db.sqlite.adding import Nature
 from zapomni_db.sqlite.connections import one, rows
 from zapomni_db.sqlite.conversations import sessions
 from zapomni_db.sqlite.conversations.texts import COLUMNS
@@ -33,9 +32,8 @@ def add(
     values.check_text("workspace", workspace)
     values.check_text("session_id", session_id)
     session, moment = sessions.take_turn(connection, workspace, session_id)
-    message = replace(memory, kind=KIND, conversation=session_id, merge=False)
-    number = memories.next_number(connection, "memory")
-    added = adding.add(connection, workspace, message, embedder, created_at=moment)
+    nature = Nature(KIND, session_id, created_at=moment)
+    number, added = adding.add_as(connection, workspace, memory, embedder, nature)
     connection.execute("INSERT INTO message VALUES(?, ?, ?)", (number, session, values.check_text("role", role)))
     return added
 

@@ -72,19 +72,15 @@ def latest(connection: apsw.Connection, workspace: str, user_id: str | None, lim
 def take_turn(connection: apsw.Connection, workspace: str, uid: str) -> tuple[int, int]:
     """The number of a session, a new one if need be, and the moment of its next message; inside a transaction."""
     now = time.time_ns() // 1000
-    turn: tuple[int, int] | None = one(
-        connection,
-        "UPDATE session SET updated_at = max(updated_at, ?) WHERE workspace = ? AND uid = ? RETURNING id, updated_at",
-        now,
-        workspace,
-        uid,
-    )
-    if turn is None:
-        turn = _insert(connection, workspace, Row(uid, "", "{}", now, now)), now
-    return turn
+    # Two statements: one that answers has a savepoint of its own, and that makes the index of words write out what it gathered.
+    last = one(connection, "SELECT id, updated_at FROM session WHERE workspace = ? AND uid = ?", workspace, uid)
+    if last is None:
+        return _insert(connection, workspace, Row(uid, "", "{}", now, now)), now
+    number, moment = last[0], max(last[1], now)
+    connection.execute("UPDATE session SET updated_at = ? WHERE id = ?", (moment, number))
+    return number, moment
 
 
 def _insert(connection: apsw.Connection, workspace: str, row: Row) -> int:
-    statement = f"INSERT INTO session(workspace, {_FIELDS}) VALUES(?, ?, ?, ?, ?, ?) RETURNING id"
-    number: int = one(connection, statement, workspace, *row)
-    return number
+    connection.execute(f"INSERT INTO session(workspace, {_FIELDS}) VALUES(?, ?, ?, ?, ?, ?)", (workspace, *row))
+    return int(connection.last_insert_rowid())
