@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+SLOW = {"e2e", "faults", "packaging", "recall"}
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -17,3 +19,9 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
         for kind in ("CONFIG", "DATA", "CACHE"):
             patch.setenv(f"XDG_{kind}_HOME", str(folder / kind.lower()))
         yield
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that of several workers none is left alone with it at the end."""
+    items.sort(key=lambda item: SLOW.isdisjoint(item.path.parts))

@@ -25,6 +25,21 @@ class TestMemoryTools(FailureContract):
     }
 
 
+class TestMemoryToolsWithALanguageModel(FailureContract):
+    plugin = tools
+    name = "memory"
+    calls: ClassVar = {
+        **TestMemoryTools.calls,
+        "add_memory": {"text": "Tea with Ada at four.", "wait_for_completion": False},
+        "get_job": {"job_id": NOWHERE},
+        "reprocess_memories": {},
+    }
+    settings: ClassVar = {
+        "extractor": "llm",
+        "llm": {"provider": "ollama", "model": "any", "base_url": "http://127.0.0.1:9"},
+    }
+
+
 class TestHello(FailureContract):
     plugin = zapomni_plugin_hello
     name = "hello"

@@ -24,6 +24,7 @@ LONGEST_PAUSE = 30.0
 SHORTEST_PAUSE = 0.05
 CANCEL_SECONDS = 1.5
 STOP_SECONDS = 4.0
+IDLE_STOP_SECONDS = 0.5
 POSTPONED_AT_MOST = timedelta(days=7)
 
 
@@ -62,6 +63,7 @@ class Worker:
         self._attempts = attempts
         self._delay = delay
         self._clock = clock
+        self._is_busy = False
         self._woken = asyncio.Event()
         self._ending = asyncio.Event()
 
@@ -74,6 +76,11 @@ class Worker:
         """Ask it to end: a job that runs is cancelled and given back."""
         self._ending.set()
         self._woken.set()
+
+    @property
+    def stop_seconds(self) -> float:
+        """How long it may take to end: a job that runs is given back, and a store that does not answer is not waited for."""
+        return STOP_SECONDS if self._is_busy else IDLE_STOP_SECONDS
 
     async def run(self) -> None:
         """Do jobs until it is asked to end."""
@@ -93,7 +100,9 @@ class Worker:
             await self._rest(await self._engine.jobs.next_due(self._kinds.names))
         else:
             self._pause = self._poll_seconds
+            self._is_busy = True
             await self._do(job)
+            self._is_busy = False
 
     async def _rest(self, due: datetime | None) -> None:
         """Wait until it is woken or a job is due, but look now and then: other processes queue jobs too, and die."""

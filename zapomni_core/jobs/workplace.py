@@ -54,14 +54,12 @@ class Workplace:
 
     async def close(self) -> None:
         """End the worker; a job that runs is given back."""
-        from zapomni_core.jobs.worker import STOP_SECONDS
-
         self._serving = None
         worker, task = self._worker, self._task
         self._worker = self._task = None
         if worker is not None and task is not None and not task.done():
             worker.end()
-            await asyncio.wait([task], timeout=STOP_SECONDS)
+            await asyncio.wait([task], timeout=worker.stop_seconds)
             task.cancel()
 
     @property

@@ -84,7 +84,7 @@ class FailureContract:
     async def test_the_language_model_is_away(self, mode: str, tmp_path: Path) -> None:
         """Whoever asked for a language model is told that it is away, and what became of the memory."""
         llm = {"provider": "ollama", "model": "any", "base_url": f"http://127.0.0.1:{_closed_port()}"}
-        parts = {"extractor": "llm", "llm": llm, "on_llm_unavailable": mode}
+        parts = {"extractor": "llm", "llm": llm, "on_llm_unavailable": mode, "embedder": "hashing"}
         async with self._running(store=f"sqlite://{tmp_path}/memory.db", **parts) as (app, _):
             for tool in app.tools:
                 _told(await app.call(tool, self.calls.get(tool, {})), tool)

@@ -7,6 +7,7 @@ from typing import Any
 from zapomni_core.embedding import OnBatch, Profile, guess_tokens
 from zapomni_core.hookspecs import hookimpl
 from zapomni_core.provider import Provider
+from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.records import EmbedderIdentity
@@ -52,7 +53,7 @@ class FaultyEmbedder:
 
 
 class Faults:
-    """A plugin that offers the stores `away://` and `silent://` and the embedder `faulty`.
+    """A plugin that offers the stores `away://` and `silent://`, the embedder `faulty`, and `hashing`, which works and is quick.
 
     `reached` is set once the silent store was asked for something, to which it will never answer.
     """
@@ -66,6 +67,7 @@ class Faults:
             Provider(kind="store", name="away", factory=lambda _: FaultyStore(_away)),
             Provider(kind="store", name="silent", factory=lambda _: FaultyStore(self._say_nothing)),
             Provider(kind="embedder", name="faulty", factory=lambda _: FaultyEmbedder()),
+            Provider(kind="embedder", name="hashing", factory=lambda _: HashingEmbedder()),
         ]
 
     async def _say_nothing(self) -> None:
