@@ -72,7 +72,7 @@ layers: $(STAMP)
 # pytest-cov combines what xdist's workers measured; programs that tests start are measured too, by coverage's
 # "patch = subprocess", if they are given COVERAGE_PROCESS_CONFIG.
 suite: $(STAMP)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not inspector and not soak' --cov --cov-report= tests plugins
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not inspector and not soak' --cov --cov-report= tests plugins
 	$(call floor,95,zapomni_core/host/registry.py$(comma)zapomni_core/host/validation.py$(comma)zapomni_mcp/tools/*)
 	$(call floor,90,zapomni_core/*)
 	$(call floor,90,zapomni_mcp/*)

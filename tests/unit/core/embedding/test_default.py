@@ -112,7 +112,7 @@ async def test_the_event_loop_goes_on_while_texts_are_embedded(embedder):
     while not embedding.done():
         ticks += 1
         threads |= {thread.name for thread in threading.enumerate()}
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
     assert ticks > 10
     assert any("default embedder" in name for name in threads)
 
