@@ -131,3 +131,13 @@ def _show(session: Session, result: "MemoryResult") -> None:
     session.out.text(one_line(result.text_preview))
     if result.replaced:
         session.out.text(f"It replaces {result.replaced}, which zapomni get still shows.")
+    if result.entities_extracted is not None:
+        session.out.text(_of_entities(result))
+
+
+def _of_entities(result: "MemoryResult") -> str:
+    if result.status == "success":
+        return f"{result.entities_extracted} entities and {result.relationships_extracted} relations were read in it."
+    why = f" {result.failure.message}" if result.failure else ""
+    later = "" if result.job_id is None else f" Job {result.job_id} will: zapomni jobs shows it."
+    return f"It can be found, but was not read for entities.{why}{later}"

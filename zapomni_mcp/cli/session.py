@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from zapomni_core.errors import ConfigurationError, ProcessingError
+from zapomni_core.errors import ConfigurationError, LLMUnavailableError, ProcessingError
 from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_mcp.cli.composition import compose, log_if_asked, read_config, tell_of_failures
 from zapomni_mcp.cli.ending import end_soon
@@ -48,6 +48,10 @@ class Session:
             code = asyncio.run(self._run(app, work))
         except InvalidInputError as error:
             raise Refusal(str(error)) from None
+        except LLMUnavailableError as error:
+            raise click.ClickException(
+                f"{error.failure.message} {error.failure.suggestion} Nothing was stored."
+            ) from None
         except (DatabaseError, ProcessingError) as error:
             log.exception("command_failed")
             raise click.ClickException(str(error)) from None

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from zapomni_core.testing.llm_server import LLMServer
 from zapomni_mcp.cli import progress
 
 from .conftest import START, finish
@@ -514,3 +515,29 @@ def on_a_terminal(start, *args, typed=""):
     os.close(master)
     os.close(terminal)
     return ended
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "told"),
+    [
+        ("fail", 1, "Error: Cannot reach LLM provider. Check network connection."),
+        ("store_raw", 0, "It can be found, but was not read for entities. Cannot reach LLM provider."),
+        ("queue_retry", 0, "zapomni jobs shows it."),
+    ],
+)
+def test_adding_says_what_became_of_it_while_the_language_model_is_away(run, monkeypatch, mode, code, told):
+    with LLMServer() as server:
+        server.down()
+        variables = {"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "any", "LLM__BASE_URL": server.url}
+        for name, value in {**variables, "ON_LLM_UNAVAILABLE": mode}.items():
+            monkeypatch.setenv(f"ZAPOMNI_{name}", value)
+        result = run("add", "Ada works at Acme.")
+    assert result.exit_code == code
+    assert told in result.output
+    assert ("Nothing was stored." in result.output) == (mode == "fail")
+
+
+def test_adding_says_how_much_was_read_in_it(run, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "rules")
+    result = run("add", "Today Ada Lovelace works at Babbage Engines.")
+    assert "2 entities and 1 relations were read in it." in result.output
