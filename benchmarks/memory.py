@@ -161,7 +161,7 @@ def server(file: Path) -> Server:
     environment = {
         "ZAPOMNI_CONFIG": str(file.parent / "empty.toml"),
         "ZAPOMNI_STORE": f"sqlite://{file}",
-        "ZAPOMNI_PLUGINS__DISABLE": "hello,audit",
+        "ZAPOMNI_PLUGINS__DISABLE": "hello,audit,graph,sessions",
     }
     return Server([str(Path(sys.executable).with_name("zapomni"))], environment)
 

@@ -16,7 +16,7 @@ from rich.table import Table
 HERE = Path(__file__).parent
 ROUNDS = 9
 ROUND_TRIPS = (20, 50)
-OTHERS = "hello,audit,memory,builtin"
+OTHERS = "hello,audit,graph,sessions,memory,builtin"
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def _zapomni(
 def _as_installed(folder: Path) -> tuple[list[str], dict[str, str]]:
     """Our server with the bundled plugins, and no others."""
     command, environment = _zapomni(folder, "none", {})
-    return command, environment | {"ZAPOMNI_PLUGINS__DISABLE": "hello,audit"}
+    return command, environment | {"ZAPOMNI_PLUGINS__DISABLE": "hello,audit,graph,sessions"}
 
 
 def _bare() -> tuple[list[str], dict[str, str]]:
