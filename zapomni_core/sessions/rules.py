@@ -37,10 +37,10 @@ def session_id_of(value: Any) -> str:
 
 
 def role_of(value: Any) -> str:
-    """Who says a message."""
+    """Who says a message: one of the three texts, also where a member of an enumeration that equals it was given."""
     if value not in ROLES:
         raise InvalidInputError(f"role must be one of: {', '.join(ROLES)}")
-    return str(value)
+    return ROLES[ROLES.index(value)]
 
 
 def content_of(value: Any) -> str:

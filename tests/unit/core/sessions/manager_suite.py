@@ -1,6 +1,7 @@
 """What MemoryManager does, on any store: subclass the suite, make a store, and pytest does the rest."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from enum import Enum
 from uuid import UUID, uuid4
 
 import pytest
@@ -26,6 +27,12 @@ METADATA = {
     "timestamp": "not a date",
 }
 ALWAYS = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+
+
+class Speaker(str, Enum):  # noqa: UP042 - the members of a StrEnum are their values as text, these are not
+    """Roles as many programs write them."""
+
+    USER = "user"
 
 
 class MemoryManagerSuite(StoreContract):
@@ -125,6 +132,12 @@ class MemoryManagerSuite(StoreContract):
         with pytest.raises(ValueError, match="role must be one of: user, assistant, system"):
             await memory.store_message(session, role, "text")
         assert await memory.get_conversation_history(session) == []
+
+    async def test_a_role_may_be_a_member_of_an_enumeration(self, memory, engine):
+        session = uuid4()
+        message_id = await memory.store_message(session, Speaker.USER, "text")
+        assert [one.role for one in await memory.get_conversation_history(session)] == ["user"]
+        assert (await engine.get_memory(str(message_id))).role == "user"
 
     @pytest.mark.parametrize("content", ["", " \n\t", None, 7, "\ud800", "x" * 10_000_001])
     async def test_content_must_be_text(self, memory, content):
