@@ -34,6 +34,7 @@ T = TypeVar("T")
 LONGEST_QUERY = 1000
 MOST_HITS = 100
 KEEP_DELETED_DAYS = 30
+SETTLE_SECONDS = 5.0
 
 
 class MemoryEngine:
@@ -124,6 +125,15 @@ class MemoryEngine:
         """Let this process's worker look for jobs that were queued together with a memory; for these, only once."""
         self._parts.workplace.begin_for(self, job_ids)
 
+    async def settle(self) -> bool:
+        """Make the vectors that what was stored or searched here waits for, in five seconds at most; whether none is left.
+
+        `close` does so too, unless this is a server, which ends at once: another one goes on.
+        """
+        from zapomni_core.jobs.embedding import KIND
+
+        return await self._parts.workplace.settle(KIND, SETTLE_SECONDS)
+
     def serve_jobs(self) -> None:
         """Do jobs in this process from the store's first use on; at once where the settings ask for an LLM."""
         self._parts.workplace.open(self)
@@ -145,8 +155,12 @@ class MemoryEngine:
         await self._parts.embedder()
 
     async def close(self) -> None:
-        """Let go of everything; closing twice is closing once."""
-        await self._parts.close()
+        """Let go of everything, once `settle` has done what it can; closing twice is closing once."""
+        try:
+            if not self._parts.workplace.is_open:
+                await self.settle()
+        finally:
+            await self._parts.close()
 
     async def add_memory(
         self,
@@ -243,6 +257,8 @@ class MemoryEngine:
             )
             seconds = time.perf_counter() - started
             self._parts.count_search(seconds)
+            if result.chunks_without_vector:
+                self._parts.workplace.begin_later(self)
             span.set(
                 result_count=len(result.hits), query_time_ms=round(seconds * 1000, 3), degraded=bool(result.degraded)
             )

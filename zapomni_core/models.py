@@ -54,7 +54,11 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """The hits, and how far they can be trusted. `degraded` says what was not searched, and why."""
+    """The hits, and how far they can be trusted. `degraded` says what was not searched, and why.
+
+    `chunks_without_vector` are chunks, of those that meet the filters, that are found by their words only: a job will make
+    their vectors.
+    """
 
     hits: tuple[SearchHit, ...]
     confidence: float
@@ -63,6 +67,7 @@ class SearchResult:
     memories_searched: int
     memories_in_workspace: int
     degraded: str | None = None
+    chunks_without_vector: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,11 @@ class Snapshot(Protocol):
         """
         ...
 
+    @property
+    def embedded(self) -> Mask:
+        """Which rows have a vector; that of another is still to be made."""
+        ...
+
     def postings(self, term: str) -> tuple[Rows, Rows]:
         """The rows of the chunks that hold a term, growing, and how often each holds it."""
         ...

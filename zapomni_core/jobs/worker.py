@@ -78,18 +78,33 @@ class Worker:
         self._woken.set()
 
     @property
+    def is_ending(self) -> bool:
+        """Whether it was asked to end."""
+        return self._ending.is_set()
+
+    @property
     def stop_seconds(self) -> float:
         """How long it may take to end: a job that runs is given back, and a store that does not answer is not waited for."""
         return STOP_SECONDS if self._is_busy else IDLE_STOP_SECONDS
 
-    async def run(self) -> None:
-        """Do jobs until it is asked to end."""
+    async def run(self, delay: float = 0.0) -> None:
+        """Do jobs until it is asked to end; from so many seconds on, unless it is woken before."""
+        if delay:
+            await self._wait(delay)
         while not self._ending.is_set():
             try:
                 await self._turn()
             except DatabaseError:
                 log.warning("jobs_out_of_reach", exc_info=True)
                 await self._rest(None)
+
+    async def finish(self, kind: str) -> None:
+        """Do the jobs of one kind that are due now, unless it is asked to end."""
+        while not self._ending.is_set():
+            job = await self._engine.jobs.claim([kind], self.name, self._lease_seconds)
+            if job is None:
+                return
+            await self._begin(job)
 
     async def _turn(self) -> None:
         """Do the next job, or rest until there may be one."""
@@ -100,14 +115,20 @@ class Worker:
             await self._rest(await self._engine.jobs.next_due(self._kinds.names))
         else:
             self._pause = self._poll_seconds
-            self._is_busy = True
-            await self._do(job)
-            self._is_busy = False
+            await self._begin(job)
+
+    async def _begin(self, job: Job) -> None:
+        self._is_busy = True
+        await self._do(job)
+        self._is_busy = False
 
     async def _rest(self, due: datetime | None) -> None:
         """Wait until it is woken or a job is due, but look now and then: other processes queue jobs too, and die."""
+        await self._wait(self._next_pause(due))
+
+    async def _wait(self, seconds: float) -> None:
         try:
-            async with asyncio.timeout(self._next_pause(due)):
+            async with asyncio.timeout(seconds):
                 await self._woken.wait()
         except TimeoutError:
             return

@@ -6,12 +6,17 @@ import logging
 from typing import TYPE_CHECKING
 
 from zapomni_core.jobs.kinds import Kinds
+from zapomni_core.jobs.settling import settle
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
     from zapomni_core.jobs.worker import Worker
 
 log = logging.getLogger("zapomni.jobs")
+
+
+BEGIN_SECONDS = 0.5
+"""From a search that met work to its beginning: whoever searches once is gone by then."""
 
 
 class Workplace:
@@ -26,9 +31,13 @@ class Workplace:
         self._worker: Worker | None = None
         self._task: asyncio.Task[None] | None = None
         self._looked_for: tuple[str, ...] = ()
+        self._is_settling = False
+        self._owing: dict[str, MemoryEngine] = {}
+        self.is_open = False
 
     def open(self, engine: "MemoryEngine") -> None:
         """From now on the store's first use is reason enough to begin."""
+        self.is_open = True
         self._serving = engine
 
     def note_use(self) -> None:
@@ -39,8 +48,6 @@ class Workplace:
 
     def begin(self, engine: "MemoryEngine") -> None:
         """Let a worker look for jobs now; the one that is there, or a new one, where any kind of job is known."""
-        if not (self._kinds.names and engine.keeps_jobs and _is_in_a_loop()):
-            return
         if not self._is_working:
             self._start(engine)
         elif self._worker is not None:
@@ -48,30 +55,54 @@ class Workplace:
 
     def begin_for(self, engine: "MemoryEngine", job_ids: tuple[str, ...]) -> None:
         """Let a worker look for these jobs; once, where one job is for many memories. Without ids: for any."""
-        if not job_ids or job_ids != self._looked_for:
+        if not job_ids or job_ids != self._looked_for or not self._is_working:
             self._looked_for = job_ids
+            self._owing[engine.workspace] = engine
             self.begin(engine)
+
+    def begin_later(self, engine: "MemoryEngine") -> None:
+        """Let a worker look for jobs that somebody left here, if this process is still there in a moment."""
+        self._owing[engine.workspace] = engine
+        if not self._is_working:
+            self._start(engine, BEGIN_SECONDS)
+
+    async def settle(self, kind: str, seconds: float) -> bool:
+        """Do the jobs of a kind that wait because of what was stored or met here, for so long at most; whether all are done.
+
+        The worker is ended first.
+        """
+        await self.close()
+        owing = [engine for engine in self._owing.values() if engine.keeps_jobs and kind in self._kinds.names]
+        self._owing = {}
+        self._is_settling = True
+        try:
+            return not owing or await settle(owing, self._kinds, kind, seconds)
+        finally:
+            self._is_settling = False
 
     async def close(self) -> None:
         """End the worker; a job that runs is given back."""
         self._serving = None
-        worker, task = self._worker, self._task
+        is_working, worker, task = self._is_working, self._worker, self._task
         self._worker = self._task = None
-        if worker is not None and task is not None and not task.done():
+        if is_working and worker is not None and task is not None:
             worker.end()
             await asyncio.wait([task], timeout=worker.stop_seconds)
             task.cancel()
 
     @property
     def _is_working(self) -> bool:
-        return self._task is not None and not self._task.done()
+        """Whether there is a worker that lives: one in an event loop that was closed does not."""
+        return self._task is not None and not self._task.done() and not self._task.get_loop().is_closed()
 
-    def _start(self, engine: "MemoryEngine") -> None:
+    def _start(self, engine: "MemoryEngine", delay: float = 0.0) -> None:
         from zapomni_core.jobs.worker import Worker
 
+        if self._is_settling or not (self._kinds.names and engine.keeps_jobs and _is_in_a_loop()):
+            return
         self._worker = Worker(engine, self._kinds)
         # In a context of its own: a worker that a tool call started does not report its progress to that call's client.
-        self._task = asyncio.create_task(self._worker.run(), name="jobs", context=contextvars.Context())
+        self._task = asyncio.create_task(self._worker.run(delay), name="jobs", context=contextvars.Context())
         self._task.add_done_callback(_tell_of_end)
 
 

@@ -73,7 +73,7 @@ async def search(store: MemoryStore, embedder: Embedder, workspace: str, request
 
     with timed("store"):
         result = await store.read(workspace, answer)
-    return replace(result, workspace=workspace, degraded=degraded)
+    return replace(result, workspace=workspace, degraded=degraded or _unembedded(result.chunks_without_vector))
 
 
 def _by(embedder: Embedder, snapshot: Snapshot) -> Snapshot:
@@ -116,6 +116,14 @@ async def _vector(embedder: Embedder, text: str | None) -> tuple[Vector | None, 
         return None, "The embedder failed, so only words were searched, not meaning."
 
 
+def _unembedded(chunks: int) -> str | None:
+    """What is said of chunks whose vectors are still to be made."""
+    if not chunks:
+        return None
+    some = "1 chunk has no vector" if chunks == 1 else f"{chunks:,} chunks have no vector"
+    return f"{some} yet and can be found by words only, not by meaning; search again in a moment."
+
+
 def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found: _Found) -> SearchResult:
     """One answer from one snapshot; runs in a thread of the store's."""
     mask = snapshot.mask(request.wanted) if request.wanted else None
@@ -130,6 +138,7 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
         workspace="",
         memories_searched=snapshot.memories if mask is None else _memories_of(snapshot.places[mask]),
         memories_in_workspace=snapshot.memories,
+        chunks_without_vector=int(np.count_nonzero(~snapshot.embedded if mask is None else mask & ~snapshot.embedded)),
     )
 
 

@@ -118,6 +118,7 @@ async def words_and_cosines(store: MemoryStore, text: str) -> tuple[list[int], d
 
     def look(snapshot: Snapshot) -> tuple[list[int], dict[int, bool], list[int]]:
         numbers = np.isfinite(snapshot.cosines(np.arange(snapshot.chunks), vector)).tolist()
+        assert snapshot.embedded.tolist() == numbers
         near = sorted(snapshot.nearest(vector, snapshot.chunks).tolist())
         return snapshot.postings(text)[0].tolist(), dict(enumerate(numbers)), near
 

@@ -40,7 +40,7 @@ class SQLiteSnapshot:
     places: Rows
     lengths: Rows
     codes: Codes
-    coded: Mask
+    embedded: Mask
     samples: Samples
 
     @property
@@ -74,8 +74,8 @@ class SQLiteSnapshot:
 
     def nearest(self, vector: Vector, count: int, mask: Mask | None = None) -> Rows:
         self._check_dimension(vector)
-        if not self.coded.all():
-            mask = self.coded if mask is None else self.coded & mask
+        if not self.embedded.all():
+            mask = self.embedded if mask is None else self.embedded & mask
         return codes.nearest(self.codes, codes.signs(vector), count, mask)
 
     def cosines(self, rows: Rows, vector: Vector) -> Vector:
@@ -98,11 +98,11 @@ class SQLiteSnapshot:
 
     def _vectors(self, embedder: Embedder, rows: Rows) -> Vector:
         """The vectors of rows, not numbers where one is still to be made."""
-        coded = self.coded[rows]
-        if not coded.all():
+        there = self.embedded[rows]
+        if not there.all():
             vectors = np.full((len(rows), embedder.identity.dimension), np.nan, np.float32)
-            if coded.any():
-                vectors[coded] = self._vectors(embedder, rows[coded])
+            if there.any():
+                vectors[there] = self._vectors(embedder, rows[there])
             return vectors
         numbers = self.chunk_numbers[rows] + embedder.vector_number(0)
         kept = one(self.connection, _VECTORS, apsw.carray(numbers)) or b""

@@ -54,7 +54,7 @@ class View:
             places=self._places.rows,
             lengths=self._lengths.rows,
             codes=self._codes.rows,
-            coded=self._coded.rows,
+            embedded=self._coded.rows,
             samples=self._samples,
         )
 

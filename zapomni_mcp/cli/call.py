@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Result = dict[str, Any]
 
+VECTORS_ARE_LEFT = "What has no vector yet is found by words only; the next server or command makes the rest."
+
 
 @click.command()
 @shared_options()
@@ -70,6 +72,8 @@ async def _call(app: "App", tool: str, arguments: Result, show: Callable[[Result
         result = await app.dispatcher.call(tool, arguments, client="zapomni call", on_progress=_tell_progress)
         show(result)
         code = int(result["isError"])
+        if not await app.engine.settle():
+            click.echo(VECTORS_ARE_LEFT, err=True)
     finally:
         await app.stop()
         end_soon(code)

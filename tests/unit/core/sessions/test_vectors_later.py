@@ -1,6 +1,8 @@
 """The vectors of what was stored are made later, by a job; whatever goes wrong with that, what was stored is there."""
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -11,6 +13,7 @@ from zapomni_core.errors import ProcessingError
 from zapomni_core.jobs import embedding
 from zapomni_core.provider import Providers
 from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core.testing.samples import sample_chunk, sample_memory
 from zapomni_db.sqlite import SQLiteStore
 
 BUILT_IN_ONES = None
@@ -23,11 +26,14 @@ class Moody(HashingEmbedder):
     def __init__(self):
         super().__init__()
         self.fails = False
+        self.gate = None
         self.embedded = []
 
     async def embed(self, texts, *, query=False, on_batch=None):
         if self.fails:
             raise ProcessingError("not today")
+        if self.gate:
+            await self.gate.wait()
         self.embedded += [] if query else texts
         return await super().embed(texts, query=query, on_batch=on_batch)
 
@@ -143,4 +149,100 @@ async def test_a_search_before_any_vector_is_by_words_alone(make_engine, embedde
     embedder.fails = False
     result = await engine.search_memory("heron")
     assert [hit.text for hit in result.hits] == ["herons at the pond"]
-    assert result.degraded is None
+    assert result.chunks_without_vector == 2
+
+
+async def test_a_search_says_how_many_chunks_have_no_vector_yet(make_engine, embedder):
+    engine = make_engine(NOBODYS)
+    memory = MemoryManager(engine)
+    await memory.store_document("carpets are woven")
+    embedder.fails = True
+    await memory.store_document("herons at the pond")
+    embedder.fails = False
+    result = await engine.search_memory("pondlike")
+    assert result.degraded == (
+        "1 chunk has no vector yet and can be found by words only, not by meaning; search again in a moment."
+    )
+    await memory.store_message(uuid4(), "user", "which makes all vectors that are left")
+    assert (await engine.search_memory("pondlike")).degraded is None
+
+
+async def test_only_chunks_that_meet_the_filters_count(make_engine, embedder):
+    engine = make_engine(NOBODYS)
+    embedder.fails = True
+    await MemoryManager(engine).store_document("herons at the pond")
+    embedder.fails = False
+    await engine.add_memory("herons on the lake")
+    assert (await engine.search_memory("heron", filters={"kind": "memory"})).degraded is None
+    assert (await engine.search_memory("heron", filters={"kind": "document"})).chunks_without_vector == 1
+
+
+async def test_closing_makes_the_vectors_that_are_waited_for(make_engine, monkeypatch):
+    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
+    first = make_engine()
+    await MemoryManager(first).store_message(uuid4(), "user", "herons at the pond")
+    await MemoryManager(first.in_workspace("other")).store_document("carpets are woven")
+    await first.close()
+    second = make_engine()
+    assert await waiting(second) == 0
+    for workspace in ("default", "other"):
+        counts = await second.jobs.counts(workspace)
+        assert (counts.queued, counts.running) == (0, 0), workspace
+
+
+async def test_closing_waits_for_no_embedder_that_is_away(make_engine, embedder):
+    engine = make_engine()
+    embedder.fails = True
+    await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
+    assert not await engine.settle()
+    await engine.close()
+    assert await waiting(make_engine()) == 1
+
+
+async def test_closing_gives_back_what_takes_too_long(make_engine, embedder, monkeypatch):
+    monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 0.0)
+    engine = make_engine()
+    embedder.gate = asyncio.Event()
+    await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
+    await engine.close()
+    (job,) = await make_engine().jobs.list("default")
+    assert (job.state, job.error) == ("queued", "")
+
+
+async def test_a_server_ends_at_once_and_leaves_them_to_the_next_one(make_engine, monkeypatch):
+    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
+    engine = make_engine()
+    engine.serve_jobs()
+    await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
+    await engine.close()
+    assert await waiting(make_engine()) == 1
+
+
+async def test_a_search_that_meets_chunks_without_a_vector_lets_them_be_made(make_engine):
+    engine = make_engine()
+    chunk = replace(sample_chunk("a heron"), vector=None)
+    left_behind = replace(sample_memory("a heron", chunk), jobs=(embedding.embed_soon(),))
+    await engine.conversations.add_document("default", left_behind, HashingEmbedder().identity)
+    assert (await engine.search_memory("heron")).chunks_without_vector == 1
+
+    async def is_made():
+        return await waiting(engine) == 0
+
+    await until(is_made)
+
+
+def test_one_manager_may_be_used_in_one_event_loop_after_another(make_engine):
+    engine = make_engine()
+    memory, session = MemoryManager(engine), uuid4()
+    asyncio.run(memory.store_message(session, "user", "herons at the pond"))
+
+    async def wait_for_the_vectors():
+        await memory.store_message(session, "user", "carpets are woven")
+
+        async def is_made():
+            return await waiting(engine) == 0
+
+        await until(is_made)
+        await engine.close()
+
+    asyncio.run(wait_for_the_vectors())

@@ -60,6 +60,13 @@ def document(zapomni):
     return lambda *args, **options: json.loads(zapomni(*args, "--json", **options).stdout)
 
 
+def test_what_a_call_stored_is_found_by_its_meaning_afterwards(zapomni, document):
+    stored = zapomni("call", "store_document", '{"content": "The heron nests near the pond."}')
+    assert (stored.exit_code, stored.stderr) == (0, "")
+    (hit,) = document("search", "pondlike heronry")["hits"]
+    assert (hit["text"], hit["why"]) == ("The heron nests near the pond.", ["meaning"])
+
+
 @pytest.fixture
 def remember(document):
     """Add a text; its id."""
