@@ -10,6 +10,9 @@ from zapomni_db.errors import InvalidInputError
 
 Scalar = str | int | float | bool | None
 
+MOST_PARTS = 100
+"""Tags and metadata keys that one filter may ask for: more than anybody means, and what every store can take."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
@@ -47,24 +50,42 @@ def parse_filter(filters: Mapping[str, Any] | None) -> Filter:
         elif key in ("date_from", "date_to"):
             parts[key] = _moment(key, value, end=key == "date_to")
         else:
-            parts["metadata"][key] = _scalars(key, value)
-    wanted = Filter(**parts)
+            parts["metadata"][key] = _scalars("filters", key, value)
+    wanted = _checked("filters", Filter(**parts))
     if wanted.date_from and wanted.date_to and wanted.date_from > wanted.date_to:
         raise InvalidInputError("filters.date_from must not be after filters.date_to")
     return wanted
 
 
-def _texts(key: str, value: Any) -> tuple[str, ...]:
+def parse_metadata_filter(field: str, filters: Any) -> Filter:
+    """What a caller asks of metadata alone, in an argument of that name: `tags`, all of them, and any other key."""
+    if filters is not None and not isinstance(filters, Mapping):
+        raise InvalidInputError(f"{field} must be an object")
+    asked = dict(filters or {})
+    if not all(isinstance(key, str) for key in asked):
+        raise InvalidInputError(f"{field} must have texts as keys")
+    tags = _texts("tags", asked.pop("tags"), field) if "tags" in asked else ()
+    metadata = {key: _scalars(field, key, value) for key, value in asked.items()}
+    return _checked(field, Filter(tags=tags, metadata=metadata))
+
+
+def _checked(field: str, wanted: Filter) -> Filter:
+    if len(wanted.tags) + len(wanted.metadata) > MOST_PARTS:
+        raise InvalidInputError(f"{field} must not have more than {MOST_PARTS} tags and keys")
+    return wanted
+
+
+def _texts(key: str, value: Any, field: str = "filters") -> tuple[str, ...]:
     values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(isinstance(one, str) and one for one in values):
-        raise InvalidInputError(f"filters.{key} must be text or a list of texts")
+        raise InvalidInputError(f"{field}.{key} must be text or a list of texts")
     return tuple(dict.fromkeys(values))
 
 
-def _scalars(key: str, value: Any) -> tuple[Scalar, ...]:
+def _scalars(field: str, key: str, value: Any) -> tuple[Scalar, ...]:
     values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(one is None or isinstance(one, str | int | float | bool) for one in values):
-        raise InvalidInputError(f"filters.{key} must be text, a number, true, false, null, or a list of those")
+        raise InvalidInputError(f"{field}.{key[:100]} must be text, a number, true, false, null, or a list of those")
     return tuple(values)
 
 

@@ -1,6 +1,5 @@
 """What a caller of MemoryManager may send. A ValueError names the field and the rule, never the value."""
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
@@ -9,7 +8,7 @@ from uuid import UUID
 from zapomni_core.intake import LONGEST_TEXT, clean_metadata
 from zapomni_core.sessions.models import LONGEST_USER_ID, Role
 from zapomni_db.errors import InvalidInputError
-from zapomni_db.filters import Filter, Scalar
+from zapomni_db.filters import Filter, parse_metadata_filter
 
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
@@ -99,28 +98,7 @@ def range_of(start: Any, end: Any) -> tuple[datetime, datetime]:
 
 def filter_of(value: Any) -> Filter:
     """What documents must have in their metadata: of a key any of the values, of `tags` all."""
-    if value is not None and not isinstance(value, Mapping):
-        raise InvalidInputError("metadata_filters must be an object")
-    asked = {_key(key): _scalars(key, wanted) for key, wanted in (value or {}).items()}
-    tags = asked.pop("tags", ())
-    if not all(isinstance(tag, str) for tag in tags):
-        raise InvalidInputError("metadata_filters.tags must be text or a list of texts")
-    return Filter(tags=tuple(map(str, tags)), metadata=asked)
-
-
-def _key(key: Any) -> str:
-    if not isinstance(key, str):
-        raise InvalidInputError("metadata_filters must have texts as keys")
-    return key
-
-
-def _scalars(key: str, value: Any) -> tuple[Scalar, ...]:
-    values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
-    if not values or not all(one is None or isinstance(one, str | int | float) for one in values):
-        raise InvalidInputError(
-            f"metadata_filters.{key[:100]} must be text, a number, true, false, null, or a list of those"
-        )
-    return tuple(values)
+    return parse_metadata_filter("metadata_filters", value)
 
 
 def _moment(field: str, value: Any) -> datetime:

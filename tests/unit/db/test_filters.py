@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from zapomni_db.errors import InvalidInputError
-from zapomni_db.filters import Filter, parse_filter
+from zapomni_db.filters import Filter, parse_filter, parse_metadata_filter
 
 
 def test_nothing_asked_is_no_filter():
@@ -31,6 +31,14 @@ def test_a_day_covers_the_whole_day_and_a_time_without_a_zone_is_utc():
     assert wanted.date_to == datetime(2026, 5, 8, 23, 59, 59, 999_999, tzinfo=UTC)
     assert parse_filter({"date_from": "2026-05-08T12:00"}).date_from == datetime(2026, 5, 8, 12, tzinfo=UTC)
     assert parse_filter({"date_to": "2026-05-08T12:00+02:00"}).date_to == datetime(2026, 5, 8, 10, tzinfo=UTC)
+
+
+def test_more_than_a_hundred_tags_and_keys_are_refused():
+    many = {"tags": ["a", "b"]} | {f"key {number}": 1 for number in range(99)}
+    with pytest.raises(InvalidInputError, match="filters must not have more than 100 tags and keys"):
+        parse_filter(many)
+    with pytest.raises(InvalidInputError, match="asked must not have more than 100 tags and keys"):
+        parse_metadata_filter("asked", many)
 
 
 @pytest.mark.parametrize(

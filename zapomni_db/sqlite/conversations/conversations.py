@@ -68,8 +68,9 @@ class SQLiteConversations:
     ) -> list[DocumentRecord]:
         check_text("workspace", workspace)
         first, last = to_micros(start), to_micros(end)
+        most = None if limit is None else min(limit, _MOST_ROWS)
         return await self._access.query(
-            lambda connection: documents.between(connection, workspace, first, last, wanted, limit=limit)
+            lambda connection: documents.between(connection, workspace, first, last, wanted, limit=most)
         )
 
     async def health(self) -> Mapping[str, Any]:

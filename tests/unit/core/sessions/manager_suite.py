@@ -165,6 +165,14 @@ class MemoryManagerSuite(StoreContract):
         with pytest.raises(ValueError, match="top_k must be greater than 0"):
             await memory.semantic_search([1.0] * DIMENSION, top_k=limit)
 
+    async def test_a_limit_may_be_as_large_as_one_likes(self, memory):
+        session, most = uuid4(), 2**70
+        await memory.store_message(session, "user", "text")
+        await memory.store_document("text", embedding=[1.0] * DIMENSION)
+        assert len(await memory.get_conversation_history(session, limit=most)) == 1
+        assert len(await memory.semantic_search([1.0] * DIMENSION, top_k=most)) == 1
+        assert len(await memory.temporal_query(*ALWAYS, limit=most)) == 1
+
     async def test_documents_come_by_the_cosine_of_their_embeddings(self, memory):
         for content, embedding in {
             "east": [2.0, 0.0, 0.0, 0.0],
@@ -194,7 +202,19 @@ class MemoryManagerSuite(StoreContract):
         assert await memory.semantic_search([1.0, 0, 0, 0], metadata_filters={"tags": ["a", "c"]}) == []
 
     @pytest.mark.parametrize(
-        "wanted", [{"a": {}}, {"a": []}, {"a": [[1]]}, {1: 2}, ["a"], {"tags": [1]}, {"tags": [None]}]
+        "wanted",
+        [
+            {"a": {}},
+            {"a": []},
+            {"a": [[1]]},
+            {1: 2},
+            ["a"],
+            {"tags": [1]},
+            {"tags": [None]},
+            {str(number): number for number in range(101)},
+            {"tags": list(map(str, range(101)))},
+        ],
+        ids=range(9),
     )
     async def test_filters_are_plain_values(self, memory, wanted):
         with pytest.raises(ValueError, match="metadata_filters"):
@@ -212,6 +232,16 @@ class MemoryManagerSuite(StoreContract):
         with pytest.raises(ValueError, match="query_embedding must"):
             await memory.semantic_search(embedding)
         assert await memory.temporal_query(*ALWAYS) == []
+
+    async def test_as_many_filters_as_are_allowed_are_obeyed(self, memory):
+        wanted = {str(number): number for number in range(100)}
+        await memory.store_document("all of them", wanted, [1.0] * DIMENSION)
+        await memory.store_document("all but one", {**wanted, "99": 0}, [1.0] * DIMENSION)
+        for found in (
+            await memory.semantic_search([1.0] * DIMENSION, metadata_filters=wanted),
+            await memory.temporal_query(*ALWAYS, metadata_filters=wanted),
+        ):
+            assert [one.content for one in found] == ["all of them"]
 
     async def test_nothing_to_find_is_an_empty_list(self, memory):
         assert await memory.semantic_search([1.0] * DIMENSION) == []
