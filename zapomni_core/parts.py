@@ -40,7 +40,7 @@ class Parts:
         self._settings = settings
         self._providers = providers
         self._store = store
-        self._embedder = embedder
+        self._embedder: Embedder | None = _guarded(embedder) if embedder else None
         self._embedder_is_given = embedder is not None
         self._extractor = extractor
         self._extractor_is_given = extractor is not None
@@ -150,8 +150,7 @@ class Parts:
         return embedder
 
     def _make_embedder(self, name: str) -> "Embedder":
-        embedder: Embedder = self._offered.get("embedder", name).factory(ProviderContext(settings=self._settings))
-        return embedder
+        return _guarded(self._offered.get("embedder", name).factory(ProviderContext(settings=self._settings)))
 
     async def reindex(self, name: str | None, on_progress: "OnBatch | None") -> int:
         """Vectors by another embedder, which is used from then on."""
@@ -210,3 +209,9 @@ class Parts:
 
             self._providers = Providers(BUILT_IN)
         return self._providers
+
+
+def _guarded(embedder: "Embedder") -> "Embedder":
+    from zapomni_core.guarding import GuardedEmbedder
+
+    return GuardedEmbedder(embedder)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zapomni_core.embedding import Embedder, Profile
-from zapomni_core.errors import ProcessingError
+from zapomni_core.errors import ZapomniError
+from zapomni_core.masking import without_paths
 from zapomni_core.models import SearchResult
 from zapomni_core.search.answers import cut_to, make_hits
 from zapomni_core.search.confidence import confidence, verdict
@@ -111,9 +112,9 @@ async def _vector(embedder: Embedder, text: str | None) -> tuple[Vector | None, 
         return None, None
     try:
         return (await embedder.embed([text], query=True))[0], None
-    except ProcessingError:
+    except ZapomniError as error:
         log.exception("query_not_embedded")
-        return None, "The embedder failed, so only words were searched, not meaning."
+        return None, f"Only words were searched, not meaning: {without_paths(str(error)).rstrip('.')}."
 
 
 def _unembedded(chunks: int) -> str | None:

@@ -1,7 +1,6 @@
 """What the memory tools share: they check their arguments, ask the engine, and answer in one vocabulary."""
 
 import logging
-import re
 import time
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, DatabaseError, LLMUnavailableError, ProcessingError
+from zapomni_core.masking import without_paths
 from zapomni_core.responses import ErrorResponse, ErrorType, response_schema
 from zapomni_core.results import without_llm
 from zapomni_core.tool import ToolResult
@@ -29,7 +29,6 @@ RequestT = TypeVar("RequestT", bound=BaseModel)
 GENERIC = "An internal error occurred while processing your memory."
 RETRY = "Database temporarily unavailable. Please retry in a few seconds."
 TOLD_AS_THEY_ARE = (EmbedderMismatchError, StoreDamagedError, StoreFullError, StoreTooNewError)
-PATH = re.compile(r"(?<![\w.])(?:[A-Za-z]:)?[/\\][^\s'\",;]*[^\s'\",;.:)]")
 
 
 class MemoryTool(ABC, Generic[RequestT]):
@@ -89,29 +88,19 @@ def describe(error: Exception) -> ErrorResponse:
     if isinstance(error, JobNotFoundError):
         return _failure("not_found", "JOB_NOT_FOUND", 404, str(error), recoverable=True)
     if isinstance(error, TOLD_AS_THEY_ARE):
-        return _failure("database", type(error).__name__.removesuffix("Error").upper(), 503, _without_paths(error))
+        return _failure("database", type(error).__name__.removesuffix("Error").upper(), 503, without_paths(str(error)))
     if isinstance(error, StoreUnavailableError):
         return _failure(
-            "database", "STOREUNAVAILABLE", 503, _without_paths(error), recoverable=True, retry_after_seconds=5
+            "database", "STOREUNAVAILABLE", 503, without_paths(str(error)), recoverable=True, retry_after_seconds=5
         )
     if isinstance(error, DatabaseError):
         return _failure("database", "DATABASE_UNAVAILABLE", 503, RETRY, recoverable=True, retry_after_seconds=5)
     if isinstance(error, LLMUnavailableError):
         return without_llm(error)
     if isinstance(error, ConfigurationError):
-        return _failure("internal", "CONFIGURATION", 503, _without_paths(error))
+        return _failure("internal", "CONFIGURATION", 503, without_paths(str(error)))
     kind: ErrorType = "processing" if isinstance(error, ProcessingError) else "internal"
     return _failure(kind, f"{kind.upper()}_ERROR", 500, GENERIC)
-
-
-def _without_paths(error: Exception) -> str:
-    """What happened and what to do, without the places on this machine; the log has them."""
-    return without_paths(str(error))
-
-
-def without_paths(text: str) -> str:
-    """A text for a client, without the places on this machine."""
-    return PATH.sub("…", text)
 
 
 def _failure(kind: ErrorType, code: str, status: int, message: str, **more: Any) -> ErrorResponse:

@@ -67,12 +67,25 @@ async def test_an_embedder_that_fails_leaves_the_words_and_the_answer_says_so(en
     result = await engine.search_memory("gate code")
     assert [hit.text for hit in result.hits] == ["The gate code is 4417."]
     assert result.hits[0].why == ("gate", "code")
-    assert "only words were searched" in result.degraded
+    assert result.degraded == "Only words were searched, not meaning: the model is gone."
 
 
-async def test_what_is_wrong_with_the_search_itself_is_not_hidden(engine, embedder):
+@pytest.mark.parametrize("failure", [ConnectionError("https://user:secret@host refused"), KeyError("x"), OSError()])
+async def test_an_embedder_may_fail_in_any_way(engine, embedder, failure):
+    await _add(engine, ["The gate code is 4417.", "Ada likes her tea black."])
+    embedder.failure = failure
+    result = await engine.search_memory("gate code")
+    assert [hit.text for hit in result.hits] == ["The gate code is 4417."]
+    assert f"The embedder 'hashing' failed ({type(failure).__name__})" in result.degraded
+    assert "secret" not in result.degraded
+
+
+async def test_what_is_wrong_with_the_search_itself_is_not_hidden(engine, monkeypatch):
+    async def broken(*_):
+        raise KeyError("a mistake of ours")
+
     await _add(engine, ["The gate code is 4417."])
-    embedder.failure = KeyError("a mistake of ours")
+    monkeypatch.setattr(engine.memories, "read", broken)
     with pytest.raises(KeyError):
         await engine.search_memory("gate code")
 
