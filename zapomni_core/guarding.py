@@ -1,9 +1,10 @@
 """An embedder that fails in one way only: a plugin's, or its network's, may raise anything."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from zapomni_core.embedding.embedder import Embedder, OnBatch
+from zapomni_core.embedding.embedder import Embedder, FragmentEmbedder, OnBatch
 from zapomni_core.embedding.profile import Profile
 from zapomni_core.errors import ProcessingError, ZapomniError
 
@@ -28,8 +29,26 @@ class GuardedEmbedder:
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: OnBatch | None = None) -> "Vector":
         """The vectors. What a message of somebody else's says may be a secret: only the log has it."""
-        try:
+        with self._one_way():
             return await self._inner.embed(texts, query=query, on_batch=on_batch)
+
+    async def fragments(self, texts: Sequence[str]) -> "list[Vector] | None":
+        """The fragments; None if the embedder within gives none."""
+        if not isinstance(self._inner, FragmentEmbedder):
+            return None
+        with self._one_way():
+            return await self._inner.fragments(texts)
+
+    def tokens(self, text: str) -> int:
+        return self._inner.tokens(text)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    @contextmanager
+    def _one_way(self) -> Iterator[None]:
+        try:
+            yield
         except ZapomniError:
             raise
         except Exception as error:
@@ -37,9 +56,3 @@ class GuardedEmbedder:
             raise ProcessingError(
                 f"The embedder '{name}' failed ({type(error).__name__}); the log has the cause"
             ) from error
-
-    def tokens(self, text: str) -> int:
-        return self._inner.tokens(text)
-
-    async def close(self) -> None:
-        await self._inner.close()

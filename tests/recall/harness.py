@@ -15,19 +15,20 @@ from zapomni_core.engine import MemoryEngine
 from zapomni_core.search.confidence import confidence
 from zapomni_core.search.lexical import Lexical, Postings, fetch_postings, inverse_frequency, score_words
 from zapomni_core.search.ranking import Question, rank
-from zapomni_core.search.searching import without_common_words
+from zapomni_core.search.searching import question_vector, without_common_words
 from zapomni_core.terms import query_terms
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_db.sqlite.snapshot import SQLiteSnapshot
 
 CORPUS = Path(__file__).parent / "corpus"
+PLAIN = Path(__file__).parent / "plain"
 DEPTH = 10
 
 BM25, NEIGHBOURS, AUTHOR, VECTORS = "BM25", "+ neighbours", "+ author", "+ vectors"
-FULL, VECTORS_ONLY = "+ pruning = all", "vectors only"
-STEPS = (BM25, NEIGHBOURS, AUTHOR, VECTORS, FULL, VECTORS_ONLY)
-"""Each of the first five adds something to the one before; the fifth is the search as it is."""
+PRUNING, TELLING, FULL, VECTORS_ONLY = "+ pruning", "+ telling words", "+ closer look = all", "vectors only"
+STEPS = (BM25, NEIGHBOURS, AUTHOR, VECTORS, PRUNING, TELLING, FULL, VECTORS_ONLY)
+"""Each of the first seven adds something to the one before; the seventh is the search as it is."""
 
 TEXTBOOK_K1, TEXTBOOK_B = 1.2, 0.75
 
@@ -89,12 +90,12 @@ def questions(corpus: Path = CORPUS) -> list[Asked]:
     ]
 
 
-async def ask_everything(folder: Path, corpus: Path = CORPUS) -> list[Outcome]:
-    """Store a corpus in a new store in this folder, and ask everything."""
+async def ask_everything(folder: Path, corpus: Path = CORPUS, *, among: Path | None = None) -> list[Outcome]:
+    """Store a corpus in a new store in this folder, `among` another one's memories, and ask everything."""
     embedder, store = DefaultEmbedder(), SQLiteStore(folder / "recall.db")
     engine = MemoryEngine(store=store, embedder=embedder)
     try:
-        keys = await fill(engine, corpus)
+        keys = (await fill(engine, among) if among else {}) | await fill(engine, corpus)
         return [await _ask(engine, store, embedder, keys, asked) for asked in questions(corpus)]
     finally:
         await engine.close()
@@ -105,8 +106,8 @@ async def _ask(
 ) -> Outcome:
     result = await engine.search_memory(asked.text, DEPTH)
     pruned = await store.read(engine.workspace, lambda snapshot: meaning_of(snapshot, asked.text))
-    vectors = await embedder.embed(list(dict.fromkeys([asked.text, pruned])), query=True)
-    steps = _Steps(asked.text, vectors[0], vectors[-1], embedder.profile)
+    whole, rare = await embedder.embed([asked.text, pruned], query=True)
+    steps = _Steps(asked.text, whole, rare, await question_vector(embedder, pruned), embedder.profile)
     found, by_words = await store.read(engine.workspace, steps.take)
     found[FULL] = [hit.memory_id for hit in result.hits]
     by_key = {step: [keys[one] for one in ids] for step, ids in found.items()}
@@ -134,6 +135,7 @@ class _Steps:
     text: str
     whole: Vector
     pruned: Vector
+    telling: Vector
     profile: Profile
 
     def take(self, snapshot: SQLiteSnapshot) -> tuple[dict[str, list[str]], float]:
@@ -147,7 +149,9 @@ class _Steps:
             NEIGHBOURS: rank(snapshot, replace(by_words, text="")).rows,
             AUTHOR: ranked.rows,
             VECTORS: rank(snapshot, self._question(lexical, self.whole)).rows,
-            VECTORS_ONLY: _best(snapshot, snapshot.cosines(np.arange(snapshot.chunks), self.pruned)),
+            PRUNING: rank(snapshot, self._question(lexical, self.pruned)).rows,
+            TELLING: rank(snapshot, self._question(lexical, self.telling)).rows,
+            VECTORS_ONLY: _best(snapshot, snapshot.cosines(np.arange(snapshot.chunks), self.telling)),
         }
         ids = {step: snapshot.identifiers(snapshot.places[chosen]) for step, chosen in rankings.items()}
         return ids, confidence(snapshot, ranked, lexical, None, self.profile)

@@ -27,6 +27,7 @@ from zapomni_core.search import ranking
 from zapomni_core.search.confidence import BEST_HITS, NOTHING_BELOW, SAMPLE, WEAK_BELOW
 from zapomni_core.search.lexical import fetch_postings, score_words
 from zapomni_core.search.ranking import Question, exact_cosines
+from zapomni_core.search.searching import question_vector
 from zapomni_core.terms import query_terms
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.sqlite import SQLiteStore
@@ -79,6 +80,10 @@ class Evidence:
     def cover(self) -> float:
         return float(self.covers.max())
 
+    def alpha(self, weights: Weights) -> float:
+        """The weight of the words that these weights give here."""
+        return weights.alpha(self.cover) * ranking.doubt(self.cosines, DefaultEmbedder.profile)
+
     def place(self, alpha: float) -> float:
         """Where the first answer stands with this weight of the words, as deep as the test looks."""
         best = np.maximum.reduceat(self._scores(alpha), self.starts)
@@ -109,7 +114,7 @@ async def gather(folder: Path, corpus: Path = TUNING) -> list[Evidence]:
         keys, found = await fill(engine, corpus), []
         for asked in questions(corpus):
             text = await store.read(engine.workspace, lambda snapshot, asked=asked: meaning_of(snapshot, asked.text))
-            vector = (await embedder.embed([text], query=True))[0]
+            vector = await question_vector(embedder, text)
             one = _Asking(asked, languages[asked.key], vector, keys)
             found.append(await store.read(engine.workspace, one.look))
         return found
@@ -177,7 +182,7 @@ class Found:
         places: dict[str, list[float]] = {}
         for one in evidence:
             if one.asked.answers:
-                places.setdefault(one.asked.kind, []).append(one.place(weights.alpha(one.cover)))
+                places.setdefault(one.asked.kind, []).append(one.place(one.alpha(weights)))
         kinds = sorted(places.items())
         return cls(
             first={kind: fmean(place == 1 for place in some) for kind, some in kinds},
@@ -219,7 +224,7 @@ def _best_by(found: dict[Weights, Found], measure: int) -> Weights:
 
 def confidence_report(evidence: Sequence[Evidence]) -> str:
     """Confidence as it is, and fitted to tell questions with an answer from those off topic; close ones had no say."""
-    features = np.array([one.features(current().alpha(one.cover)) for one in evidence])
+    features = np.array([one.features(one.alpha(current())) for one in evidence])
     told = np.array([not one.asked.close for one in evidence])
     groups = [one.asked.kind if one.asked.answers else "" for one in evidence if not one.asked.close]
     profile = DefaultEmbedder.profile

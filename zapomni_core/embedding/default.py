@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from zapomni_core.embedding.batches import in_batches
 from zapomni_core.embedding.blas import import_numpy
 from zapomni_core.embedding.embedder import OnBatch
+from zapomni_core.embedding.fragments import fragments
 from zapomni_core.embedding.profile import Profile
 from zapomni_core.embedding.tokens import guess_tokens
 from zapomni_core.embedding.worker import Worker
@@ -48,6 +49,11 @@ class DefaultEmbedder:
             await self._worker.run(self._load)
         return await in_batches(texts, self._encode, self.profile, dimension=DIMENSION, query=query, on_batch=on_batch)
 
+    async def fragments(self, texts: Sequence[str]) -> "list[Vector]":
+        """The vectors of every three neighbouring tokens of each text."""
+        await self.embed([])
+        return await self._worker.run(partial(_fragments, self._model, texts))
+
     async def close(self) -> None:
         await self._worker.close()
         self._model = None
@@ -80,6 +86,13 @@ def _encode(model: Any, texts: list[str]) -> Any:
         return model.encode([_readable(text) for text in texts])
     except Exception as error:
         raise ProcessingError("The default embedder failed to embed a text; the log has the cause") from error
+
+
+def _fragments(model: Any, texts: Sequence[str]) -> "list[Vector]":
+    try:
+        return fragments(model, [_readable(text) for text in texts])
+    except Exception as error:
+        raise ProcessingError("The default embedder failed to look at a text closely; the log has the cause") from error
 
 
 def _readable(text: str) -> str:

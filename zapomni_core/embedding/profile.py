@@ -9,18 +9,29 @@ LARGE_STORE = 200_000
 class Profile:
     """How an embedder is best used. The defaults are those of the default embedder.
 
-    The prefixes are put before what is embedded, by the embedder itself. `alpha_low` and `alpha_high` bound the weight
-    of words against vectors. A candidate whose cosine is `cosine_scale` below the best counts e times less. Confidence is the logistic function of the bias and the weighted cover, cosine and z. A
-    chunk has about `chunk_tokens` of the embedder's tokens, after `overlap_tokens` of the chunk before. `rescored`
-    candidates get their exact cosine, `rescored_in_large` in a store of more than 200,000 chunks. A batch ends at
-    `batch_texts` texts or `batch_characters` characters, whichever comes first.
+    The prefixes are put before what is embedded, by the embedder itself. A question's vector is that of the question
+    and, `telling_weight` times, that of its words without stop words. `alpha_low` and `alpha_high` bound the weight
+    of words against vectors; up to three quarters of it go where the best cosine is not `cosine_doubtful` but
+    `cosine_sure`. A candidate whose cosine is `cosine_scale` below the best counts e times less. Where words
+    cover less than `aligned_below` of a question, an embedder that gives fragments looks at `aligned_tokens` tokens of the
+    best hits more closely, and what it sees counts `alignment_weight` times as a cosine. Confidence is the logistic
+    function of the bias and the weighted cover, cosine and z. A chunk has about `chunk_tokens` of the
+    embedder's tokens, after `overlap_tokens` of the chunk before. `rescored` candidates get their exact cosine,
+    `rescored_in_large` in a store of more than 200,000 chunks. A batch ends at `batch_texts` texts or
+    `batch_characters` characters, whichever comes first.
     """
 
     query_prefix: str = ""
     passage_prefix: str = ""
-    alpha_low: float = 0.4
-    alpha_high: float = 0.7
-    cosine_scale: float = 0.1
+    telling_weight: float = 1.0
+    alpha_low: float = 0.2
+    alpha_high: float = 0.8
+    cosine_doubtful: float = 0.3
+    cosine_sure: float = 0.6
+    cosine_scale: float = 0.14
+    aligned_below: float = 0.5
+    aligned_tokens: int = 400
+    alignment_weight: float = 0.1
     confidence_bias: float = -5.25
     confidence_cover: float = 7.49
     confidence_cosine: float = 10.52

@@ -15,14 +15,15 @@ AUTHOR_BONUS = 0.2
 LEAST_CANDIDATES = 100
 CANDIDATES_PER_HIT = 4
 IDEAL_SHARE = 0.7
-FULL_COVER = 0.5
+FULL_COVER = 0.7
+SURE_SHARE = 0.75
 COSINE_DIGITS = 6
 """Beyond these, equal vectors differ by where they stand in a matrix, and equal texts would not be ordered by their age."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Memories in the order of their best chunks. Parallel arrays, best first."""
+    """Memories in the order of their best chunks. Parallel arrays, best first; and the weight of meaning against words."""
 
     rows: Rows
     lexical: Scores
@@ -30,6 +31,7 @@ class Ranked:
     words_part: Scores
     meaning_part: Scores
     by_author: NDArray[np.bool_]
+    meaning_weight: float
 
     @property
     def scores(self) -> Scores:
@@ -45,6 +47,7 @@ class Ranked:
             self.words_part[chosen],
             self.meaning_part[chosen],
             self.by_author[chosen],
+            self.meaning_weight,
         )
 
 
@@ -113,7 +116,7 @@ def _best(snapshot: Snapshot, rows: Rows, values: Scores, count: int) -> Rows:
 def _fused(snapshot: Snapshot, question: Question, rows: Rows, cosines: Scores | None) -> Ranked:
     lexical = question.lexical.scores[rows]
     top = max(lexical.max(initial=0), IDEAL_SHARE * question.lexical.ideal)
-    alpha = 1.0 if cosines is None else _alpha(question.profile, question.lexical.cover(lexical))
+    alpha = 1.0 if cosines is None else _alpha(question.profile, question.lexical.cover(lexical), cosines)
     return Ranked(
         rows,
         lexical,
@@ -121,12 +124,27 @@ def _fused(snapshot: Snapshot, question: Question, rows: Rows, cosines: Scores |
         words_part=alpha * (lexical / top if top else lexical),
         meaning_part=(1 - alpha) * _nearness(cosines, question.profile) if cosines is not None else np.zeros(len(rows)),
         by_author=_named_authors(snapshot, question.text, snapshot.places[rows]),
+        meaning_weight=1 - alpha,
     )
 
 
-def _alpha(profile: Profile, cover: float) -> float:
-    """The weight of the words: the more of the query they cover, the more they count."""
-    return profile.alpha_low + (profile.alpha_high - profile.alpha_low) * min(1.0, cover / FULL_COVER)
+def _alpha(profile: Profile, cover: float, cosines: Scores) -> float:
+    """The weight of the words: the more of the query they cover, the more they count; the less, the surer the vectors are.
+
+    A memory in another language has none of the question's words, and other memories have some of them by chance.
+    """
+    by_cover = profile.alpha_low + (profile.alpha_high - profile.alpha_low) * min(1.0, cover / FULL_COVER)
+    return by_cover * doubt(cosines, profile)
+
+
+def doubt(cosines: Scores, profile: Profile) -> float:
+    """What sure vectors leave of the weight of words: all of it where the best is doubtful."""
+    doubtful, sure = profile.cosine_doubtful, profile.cosine_sure
+    return 1 - SURE_SHARE * min(1.0, max(0.0, (_nearest(cosines) - doubtful) / (sure - doubtful)))
+
+
+def _nearest(cosines: Scores) -> float:
+    return float(np.nanmax(cosines, initial=-1.0))
 
 
 def _nearness(cosines: Scores, profile: Profile) -> Scores:
@@ -134,8 +152,7 @@ def _nearness(cosines: Scores, profile: Profile) -> Scores:
 
     Whoever has no vector yet is infinitely far.
     """
-    nearest = np.nanmax(cosines, initial=-1.0)
-    return np.asarray(np.nan_to_num(np.exp((cosines - nearest) / profile.cosine_scale)))
+    return np.asarray(np.nan_to_num(np.exp((cosines - _nearest(cosines)) / profile.cosine_scale)))
 
 
 def _named_authors(snapshot: Snapshot, text: str, places: Rows) -> NDArray[np.bool_]:

@@ -9,11 +9,12 @@ import numpy as np
 from zapomni_core.embedding import Embedder, Profile
 from zapomni_core.errors import ZapomniError
 from zapomni_core.masking import without_paths
-from zapomni_core.models import SearchResult
+from zapomni_core.models import SearchHit, SearchResult
+from zapomni_core.search.alignment import MOST_HITS, align, is_unclear
 from zapomni_core.search.answers import cut_to, make_hits
 from zapomni_core.search.confidence import confidence, verdict
 from zapomni_core.search.lexical import Postings, fetch_postings, score_words
-from zapomni_core.search.ranking import Question, rank
+from zapomni_core.search.ranking import Question, Ranked, rank
 from zapomni_core.telemetry import timed
 from zapomni_core.terms import query_terms, query_words
 from zapomni_db.arrays import Rows, Vector
@@ -57,6 +58,15 @@ class _Found:
     vector: Vector | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a snapshot answers, with more hits than were asked for if a closer look may change their order."""
+
+    result: SearchResult
+    ranked: Ranked
+    is_unclear: bool
+
+
 async def search(store: MemoryStore, embedder: Embedder, workspace: str, request: SearchRequest) -> SearchResult:
     """The memories of a workspace that answer a question; by words alone where the embedder fails, and then it says so."""
     asked = query_terms(request.query)
@@ -67,13 +77,16 @@ async def search(store: MemoryStore, embedder: Embedder, workspace: str, request
     with timed("embedding"):
         vector, degraded = await _vector(embedder, looked_up.meaning_of)
 
-    def answer(snapshot: Snapshot) -> SearchResult:
+    def answer(snapshot: Snapshot) -> _Answer:
         _by(embedder, snapshot)
         current = looked_up.postings if snapshot.version == looked_up.version else fetch_postings(snapshot, asked)
         return _answer(snapshot, embedder.profile, request, _Found(asked, current, vector))
 
     with timed("store"):
-        result = await store.read(workspace, answer)
+        answered = await store.read(workspace, answer)
+    with timed("embedding"):
+        hits = await _closer(embedder, request, answered)
+    result = replace(answered.result, hits=_cut(hits, request))
     return replace(result, workspace=workspace, degraded=degraded or _unembedded(result.chunks_without_vector))
 
 
@@ -106,12 +119,24 @@ def without_common_words(snapshot: Snapshot, query: str, postings: Postings) -> 
     return " ".join(word.word for word in rare)
 
 
+async def question_vector(embedder: Embedder, text: str) -> Vector:
+    """The vector of a question: of all of it and, as the profile weighs it, of its words without stop words."""
+    telling = " ".join(word.word for word in query_words(text) if word.terms)
+    weight = embedder.profile.telling_weight
+    if not weight or telling in ("", text):
+        return np.asarray((await embedder.embed([text], query=True))[0])
+    whole, words = await embedder.embed([text, telling], query=True)
+    joined = whole + np.float32(weight) * words
+    length = np.linalg.norm(joined)
+    return np.asarray(joined / length if length else whole)
+
+
 async def _vector(embedder: Embedder, text: str | None) -> tuple[Vector | None, str | None]:
     """The vector of a query; or why there is none. Nothing to compare it with: no need to load the embedder."""
     if text is None:
         return None, None
     try:
-        return (await embedder.embed([text], query=True))[0], None
+        return await question_vector(embedder, text), None
     except ZapomniError as error:
         log.exception("query_not_embedded")
         return None, f"Only words were searched, not meaning: {without_paths(str(error)).rstrip('.')}."
@@ -125,15 +150,43 @@ def _unembedded(chunks: int) -> str | None:
     return f"{some} yet and can be found by words only, not by meaning; search again in a moment."
 
 
-def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found: _Found) -> SearchResult:
+async def _closer(embedder: Embedder, request: SearchRequest, answered: _Answer) -> tuple[SearchHit, ...]:
+    """The hits in the order that a closer look gives them, where they need one and the embedder has one to offer."""
+    hits = answered.result.hits
+    if not answered.is_unclear:
+        return hits
+    try:
+        aligned = await align(embedder, request.query, hits, answered.ranked)
+    except ZapomniError:
+        log.exception("hits_not_looked_at_closely")
+        return hits
+    if aligned is None:
+        return hits
+    shares = answered.result.confidence * aligned.scores / aligned.scores[0]
+    return tuple(
+        replace(hits[number], similarity_score=float(share))
+        for number, share in zip(aligned.order, shares, strict=True)
+    )
+
+
+def _cut(hits: tuple[SearchHit, ...], request: SearchRequest) -> tuple[SearchHit, ...]:
+    """As many hits, and as much of their text, as was asked for."""
+    asked_for = list(hits[: request.limit])
+    return tuple(asked_for if request.max_tokens is None else cut_to(asked_for, request.max_tokens))
+
+
+def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found: _Found) -> _Answer:
     """One answer from one snapshot; runs in a thread of the store's."""
     mask = snapshot.mask(request.wanted) if request.wanted else None
     lexical = score_words(snapshot, found.postings)
-    ranked = rank(snapshot, Question(request.query, lexical, found.vector, mask, request.limit, profile))
+    question = Question(request.query, lexical, found.vector, mask, max(request.limit, MOST_HITS), profile)
+    ranked = rank(snapshot, question)
+    unclear = is_unclear(ranked, lexical.cover(ranked.lexical), profile)
+    ranked = ranked if unclear else ranked[: request.limit]
     sure = confidence(snapshot, ranked, lexical, found.vector, profile)
     hits = make_hits(snapshot, ranked, sure, found.asked, found.postings)
-    return SearchResult(
-        hits=tuple(hits if request.max_tokens is None else cut_to(hits, request.max_tokens)),
+    result = SearchResult(
+        hits=tuple(hits),
         confidence=sure,
         verdict=verdict(sure),
         workspace="",
@@ -141,6 +194,7 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
         memories_in_workspace=snapshot.memories,
         chunks_without_vector=int(np.count_nonzero(~snapshot.embedded if mask is None else mask & ~snapshot.embedded)),
     )
+    return _Answer(result, ranked, unclear)
 
 
 def _memories_of(places: Rows) -> int:

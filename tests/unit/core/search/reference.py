@@ -97,14 +97,15 @@ class Reference:
             return Answer(0.0, ())
         top = max(lex[i] for i in chosen)
         cover = min(1, top / ideal) if ideal else 0
-        alpha = 1 if vector is None else 0.4 + 0.3 * min(1, cover / 0.5)
         nearest = max(cos[i] for i in chosen)
+        sure = min(1, max(0, (nearest - 0.3) / 0.3))
+        alpha = 1 if vector is None else (0.2 + 0.6 * min(1, cover / 0.7)) * (1 - 0.75 * sure)
         asked = {word.word.casefold() for word in query_words(query)}
         best: dict[str, tuple[float, int]] = {}
         for i in sorted(chosen):
             memory = self.chunks[i][0]
             words = lex[i] / max(top, 0.7 * ideal) if ideal else 0
-            meaning = math.exp((cos[i] - nearest) / 0.1)
+            meaning = math.exp((cos[i] - nearest) / 0.14)
             named = any(word.casefold() in asked for word in memory.author.split())
             score = alpha * words + (1 - alpha) * meaning + 0.2 * named
             if memory.id not in best or score > best[memory.id][0]:

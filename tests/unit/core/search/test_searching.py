@@ -119,7 +119,7 @@ class TestPruning:
         await _add(engine, [f"{common} number{count}" for count in range(10)])
         await _add(engine, [f"filler{count}" for count in range(others)])
         await engine.search_memory(query)
-        return embedder.questions[-1]
+        return embedder.questions[0]
 
     async def test_common_words_are_left_out(self, engine, embedder):
         asked = await self._asked(engine, embedder, "which heron port is open?", "heron", 40)

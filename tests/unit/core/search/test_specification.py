@@ -11,7 +11,7 @@ from tests.unit.core.search.reference import Kept, Part, Reference
 from zapomni_core.embedding import Profile
 from zapomni_core.errors import ProcessingError
 from zapomni_core.search.searching import SearchRequest, search
-from zapomni_core.terms import terms
+from zapomni_core.terms import query_words, terms
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.filters import Filter
 from zapomni_db.records import NewChunk, NewMemory
@@ -99,10 +99,17 @@ async def _fill(store, dice, embedder, count):
     return live
 
 
+async def _vector(embedder, text):
+    """What is asked, and its words without stop words, joined."""
+    telling = " ".join(word.word for word in query_words(text) if word.terms) or text
+    joined = (await embedder.embed([text, telling], query=True)).astype(float).sum(axis=0)
+    return (joined / np.linalg.norm(joined)).tolist()
+
+
 async def _compare(store, embedder, live, query, *, limit, filtered=False, vectors=True):
     memories = [Kept(**(vars(kept) | {"wanted": tagged or not filtered})) for kept, tagged in live]
     reference = Reference(memories)
-    vector = (await embedder.embed([reference.pruned(query)], query=True))[0].tolist() if vectors else None
+    vector = await _vector(embedder, reference.pruned(query)) if vectors else None
     expected = reference.answer(query, vector, limit)
     wanted = Filter(tags=("x",)) if filtered else Filter()
     result = await search(store, embedder, "default", SearchRequest(query=query, limit=limit, wanted=wanted))
