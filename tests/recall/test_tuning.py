@@ -79,9 +79,15 @@ def test_words_weigh_more_the_more_they_cover(cover, alpha):
 
 
 def test_weights_are_compared_by_where_they_put_the_answer():
-    evidence = [_evidence(1, words=[0.9, 0.1], meaning=[0.0, 1.0], covers=[0.9, 0.1])]
+    evidence = [_evidence(1, words=[0.9, 0.1], meaning=[0.0, 0.2], covers=[0.9, 0.1])]
     assert Found.by(Weights(0.9, 0.9, 0, 1), evidence).means == (1, 1, 1)
     assert Found.by(Weights(0.1, 0.1, 0, 1), evidence).means == (0, 1, 0.5)
+
+
+def test_sure_vectors_leave_words_a_quarter_of_their_weight():
+    sure, doubtful = (_evidence(1, words=[1.0], meaning=[cosine], covers=[1.0]) for cosine in (0.6, 0.3))
+    weights = Weights(0.2, 0.8, 0, 0.7)
+    assert (sure.alpha(weights), doubtful.alpha(weights)) == pytest.approx((0.2, 0.8))
 
 
 def test_an_answer_that_is_no_candidate_is_not_found():
