@@ -380,6 +380,10 @@ class ConversationStore(Protocol):
         """
         ...
 
+    async def documents(self, workspace: str, document_ids: Sequence[str]) -> list[DocumentRecord]:
+        """Those of these documents that are there, in this order."""
+        ...
+
     async def documents_between(
         self, workspace: str, start: datetime, end: datetime, wanted: Filter, limit: int | None = None
     ) -> list[DocumentRecord]:

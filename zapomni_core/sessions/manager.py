@@ -88,6 +88,12 @@ class MemoryManager:
         self, query_embedding: list[float], top_k: int = 10, metadata_filters: Mapping[str, Any] | None = None
     ) -> list[Document]:
         """The documents whose own embeddings are nearest by cosine, nearest first. Filters apply before the cut."""
+        return [document for document, _ in await self.nearest_documents(query_embedding, top_k, metadata_filters)]
+
+    async def nearest_documents(
+        self, query_embedding: list[float], top_k: int = 10, metadata_filters: Mapping[str, Any] | None = None
+    ) -> list[tuple[Document, float]]:
+        """What `semantic_search` finds, each with its cosine."""
         with self._engine.telemetry.span("memory.semantic_search") as span:
             vector = rules.embedding_of("query_embedding", query_embedding, self._dimension)
             top_k, wanted = rules.count_of("top_k", top_k), rules.filter_of(metadata_filters)
@@ -95,7 +101,7 @@ class MemoryManager:
             started = time.perf_counter()
             found = await self._conversations.nearest_documents(self._engine.workspace, vector, top_k, wanted)
             span.set(result_count=len(found), query_time_ms=round((time.perf_counter() - started) * 1000, 3))
-            return [self._document(one) for one, _ in found]
+            return [(self._document(one), cosine) for one, cosine in found]
 
     async def temporal_query(
         self,

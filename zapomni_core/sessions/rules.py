@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from functools import cache
+from operator import index
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
@@ -11,6 +12,8 @@ from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter, parse_metadata_filter
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zapomni_db.arrays import Vector
 
 ROLES: tuple[str, ...] = get_args(Role)
@@ -57,10 +60,14 @@ def metadata_of(value: Any) -> dict[str, Any]:
 
 
 def count_of(field: str, value: Any) -> int:
-    """How many are wanted."""
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+    """How many are wanted: any whole number, numpy's too."""
+    try:
+        count = 0 if isinstance(value, bool) else index(value)
+    except TypeError:
+        count = 0
+    if count <= 0:
         raise InvalidInputError(f"{field} must be greater than 0")
-    return value
+    return count
 
 
 def embedding_of(field: str, value: Any, dimension: int) -> "Vector":
@@ -69,15 +76,23 @@ def embedding_of(field: str, value: Any, dimension: int) -> "Vector":
     import numpy as np
 
     try:
-        vector = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{field} must be a list of numbers") from None
+        given = np.asarray(value)
+        vector = given.astype(np.float64, copy=False) if _holds_numbers(given) else None
+    except (TypeError, ValueError, OverflowError):
+        vector = None
+    if vector is None:
+        raise InvalidInputError(f"{field} must be a list of numbers")
     if vector.shape != (dimension,):
         raise InvalidInputError(f"{field} must have {dimension} dimensions")
     if not np.abs(vector).max() <= LARGEST_NUMBER:  # which is so for what is not a number too
         raise InvalidInputError(f"{field} must hold numbers up to {LARGEST_NUMBER:g}")
     single: Vector = vector.astype(np.float32)
     return single
+
+
+def _holds_numbers(given: "NDArray[Any]") -> bool:
+    """Whether it does: texts, which numpy would read as numbers, are none, and large whole numbers are objects to it."""
+    return given.dtype.kind in "iuf" or all(type(one) in (int, float) for one in given.flat)
 
 
 @cache

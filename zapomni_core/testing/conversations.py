@@ -260,6 +260,17 @@ class ConversationStoreContract(StoreContract):
         await store.add(WORKSPACE, sample_memory("instead", replaces=ids[1]), EMBEDDER)
         assert await near(other, [1.0, 0.0]) == ["a", "c", "d"]
 
+    async def test_documents_come_by_their_ids_in_that_order(self, store: Any) -> None:
+        first, second = await write(store, "first", [1.0, 0.5], metadata={"n": 1}), await write(store, "second")
+        gone, message = await write(store, "gone"), await say(store, "said")
+        await store.delete(WORKSPACE, gone)
+        asked = [second, gone, "nobody's", LONE_SURROGATE, message, first]
+        found = await store.conversations.documents(WORKSPACE, asked)
+        assert [(one.id, one.text) for one in found] == [(second, "second"), (first, "first")]
+        assert (found[1].vector.tolist(), found[1].metadata) == ([1.0, 0.5], {"n": 1})
+        assert await store.conversations.documents("yours", asked) == []
+        assert await store.conversations.documents(WORKSPACE, []) == []
+
     async def test_documents_come_by_time_newest_first(self, store: Any) -> None:
         for number in range(4):
             await write(store, f"d{number}", metadata={"even": number % 2 == 0})

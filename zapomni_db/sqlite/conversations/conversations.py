@@ -1,6 +1,6 @@
 """Conversations of the SQLite store, over the same file as its memories."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -62,6 +62,9 @@ class SQLiteConversations:
         return await self._access.read(
             lambda connection: self._nearness.search(connection, workspace, vector, limit, wanted)
         )
+
+    async def documents(self, workspace: str, document_ids: Sequence[str]) -> list[DocumentRecord]:
+        return await self._access.query(lambda connection: documents.find(connection, workspace, document_ids))
 
     async def documents_between(
         self, workspace: str, start: datetime, end: datetime, wanted: Filter, limit: int | None = None
