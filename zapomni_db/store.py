@@ -347,10 +347,6 @@ class ConversationStore(Protocol):
         """A session by its id."""
         ...
 
-    async def sessions(self, workspace: str, *, user_id: str | None = None, limit: int = 100) -> list[SessionRecord]:
-        """Sessions, of one user or all, that with the latest message first."""
-        ...
-
     async def add_message(
         self, workspace: str, session_id: str, role: str, memory: NewMemory, embedder: EmbedderIdentity
     ) -> Added:

@@ -31,12 +31,6 @@ class SQLiteConversations:
     async def session(self, workspace: str, session_id: str) -> SessionRecord | None:
         return await self._access.query(lambda connection: sessions.find(connection, workspace, session_id))
 
-    async def sessions(self, workspace: str, *, user_id: str | None = None, limit: int = 100) -> list[SessionRecord]:
-        check_text("workspace", workspace)
-        check_text("user_id", user_id or "")
-        most = min(limit, _MOST_ROWS)
-        return await self._access.query(lambda connection: sessions.latest(connection, workspace, user_id, most))
-
     async def add_message(
         self, workspace: str, session_id: str, role: str, memory: NewMemory, embedder: EmbedderIdentity
     ) -> Added:
