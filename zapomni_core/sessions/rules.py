@@ -6,7 +6,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
-from zapomni_core.intake import LONGEST_TEXT, clean_metadata
+from zapomni_core.intake import LONGEST_TEXT, check_encodable
 from zapomni_core.sessions.models import LONGEST_USER_ID, Role
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter, parse_metadata_filter
@@ -27,7 +27,8 @@ def user_id_of(value: Any) -> str:
         raise InvalidInputError("user_id cannot be empty")
     if len(value) > LONGEST_USER_ID:
         raise InvalidInputError(f"user_id exceeds maximum length ({LONGEST_USER_ID} characters)")
-    return _encodable("user_id", value)
+    check_encodable("user_id", value)
+    return value
 
 
 def session_id_of(value: Any) -> str:
@@ -51,12 +52,8 @@ def content_of(value: Any) -> str:
         raise InvalidInputError("content cannot be empty or whitespace-only")
     if len(value) > LONGEST_TEXT:
         raise InvalidInputError(f"content exceeds maximum length ({LONGEST_TEXT:,} characters)")
-    return _encodable("content", value)
-
-
-def metadata_of(value: Any) -> dict[str, Any]:
-    """Metadata as it is kept."""
-    return clean_metadata(value)
+    check_encodable("content", value)
+    return value
 
 
 def count_of(field: str, value: Any) -> int:
@@ -120,11 +117,3 @@ def _moment(field: str, value: Any) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidInputError(f"{field} must be a datetime")
     return value if value.tzinfo else value.replace(tzinfo=UTC)
-
-
-def _encodable(field: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInputError(f"{field} must not contain lone surrogates (it cannot be written as UTF-8)") from None
-    return text
