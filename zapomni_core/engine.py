@@ -16,7 +16,7 @@ from zapomni_core.provider import Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import Telemetry, timed
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
-from zapomni_db.filters import parse_filter
+from zapomni_db.filters import Filter, parse_filter
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -236,21 +236,21 @@ class MemoryEngine:
         self,
         query: str,
         limit: int = 10,
-        filters: Mapping[str, Any] | None = None,
+        filters: Mapping[str, Any] | Filter | None = None,
         *,
         max_tokens: int | None = None,
     ) -> SearchResult:
-        """The memories that answer a question, by words and by meaning."""
+        """The memories that answer a question, by words and by meaning. Filters are a caller's, or parsed already."""
         from zapomni_core.search.searching import SearchRequest, search
 
         with self.telemetry.span("memory.search_memory") as span:
             request = SearchRequest(
                 query=_check_query(query),
                 limit=_check_limit(limit),
-                wanted=parse_filter(filters),
+                wanted=filters if isinstance(filters, Filter) else parse_filter(filters),
                 max_tokens=max_tokens,
             )
-            span.set(limit=limit, filter_count=len(filters or ()))
+            span.set(limit=limit, filter_count=request.wanted.parts)
             started = time.perf_counter()
             result = await self._parts.embedding(
                 lambda embedder: search(self._parts.store, embedder, self.workspace, request)

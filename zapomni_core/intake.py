@@ -34,7 +34,7 @@ def clean_text(text: str) -> str:
     cleaned = re.sub(r"\A(?:[^\S\n]*\n)+", "", text.rstrip())
     if not cleaned.strip():
         raise InvalidInputError("text cannot be empty or whitespace-only")
-    _check_encodable("text", cleaned)
+    check_encodable("text", cleaned)
     return cleaned
 
 
@@ -52,7 +52,7 @@ def clean_metadata(metadata: Any) -> dict[str, Any]:
         raise InvalidInputError("metadata must be plain JSON: text, numbers, lists and objects") from None
     if len(encoded) > LONGEST_METADATA:
         raise InvalidInputError(f"metadata exceeds maximum length ({LONGEST_METADATA:,} characters as JSON)")
-    _check_encodable("metadata", encoded)
+    check_encodable("metadata", encoded)
     return cleaned
 
 
@@ -88,7 +88,8 @@ def _check_nesting(metadata: dict[str, Any]) -> None:
     raise InvalidInputError(f"metadata must not be nested more than {DEEPEST_METADATA} levels deep")
 
 
-def _check_encodable(field: str, text: str) -> None:
+def check_encodable(field: str, text: str) -> None:
+    """InvalidInputError where a text cannot be kept: one half of a surrogate pair is no character."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -20,7 +20,7 @@ from zapomni_core.responses import (
 )
 from zapomni_core.tool import Tool, ToolResult, tool
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
-from zapomni_db.filters import Filter
+from zapomni_db.filters import Filter, parse_metadata_filter
 from zapomni_db.records import (
     Added,
     ChunkFound,
@@ -118,6 +118,7 @@ __all__ = [
     "ToolResult",
     "current_call",
     "hookimpl",
+    "parse_metadata_filter",
     "response_schema",
     "tool",
 ]

@@ -1,9 +1,8 @@
 """Narrows a search to some memories: what a caller may ask for, and a value that stores translate."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from zapomni_db.errors import InvalidInputError
@@ -34,9 +33,26 @@ class Filter:
     def __bool__(self) -> bool:
         return self != Filter()
 
+    @property
+    def parts(self) -> int:
+        """How many things it asks for: a part that has several values is one, and so is each metadata key."""
+        named = (self.tags, self.sources, self.kinds, self.conversations, self.authors, self.date_from, self.date_to)
+        return sum(map(bool, named)) + len(self.metadata)
+
 
 _FIELDS = {"source": "sources", "kind": "kinds", "conversation": "conversations", "author": "authors"}
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+REST_OF_DAY = timedelta(days=1, microseconds=-1)
+
+
+def is_day(text: str) -> bool:
+    """Whether a text is a date without a time, however ISO 8601 writes it: 2026-05-08, 20260508, 2026-W19-5."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def parse_filter(filters: Mapping[str, Any] | None) -> Filter:
@@ -92,10 +108,9 @@ def _scalars(field: str, key: str, value: Any) -> tuple[Scalar, ...]:
 def _moment(key: str, value: Any, *, end: bool) -> datetime:
     """A date covers its day; a time without a zone is UTC."""
     try:
-        if _DAY.fullmatch(value):
-            day = datetime.combine(date.fromisoformat(value), time.min, UTC)
-            return day + timedelta(days=1, microseconds=-1) if end else day
         moment = datetime.fromisoformat(value)
+        if end and is_day(value):
+            moment += REST_OF_DAY
     except (TypeError, ValueError, OverflowError):
         raise InvalidInputError(
             f"filters.{key} must be a date such as 2026-05-08 or 2026-05-08T12:00:00+00:00"

@@ -347,10 +347,6 @@ class ConversationStore(Protocol):
         """A session by its id."""
         ...
 
-    async def sessions(self, workspace: str, *, user_id: str | None = None, limit: int = 100) -> list[SessionRecord]:
-        """Sessions, of one user or all, that with the latest message first."""
-        ...
-
     async def add_message(
         self, workspace: str, session_id: str, role: str, memory: NewMemory, embedder: EmbedderIdentity
     ) -> Added:
@@ -378,6 +374,10 @@ class ConversationStore(Protocol):
 
         Of equal ones the newest comes first. Exact up to 2,000 documents that meet the filter.
         """
+        ...
+
+    async def documents(self, workspace: str, document_ids: Sequence[str]) -> list[DocumentRecord]:
+        """Those of these documents that are there, in this order."""
         ...
 
     async def documents_between(

@@ -110,7 +110,7 @@ def test_the_report_of_an_unknown_tool_can_be_handed_on_and_its_owner_reads_it(e
         with pytest.raises(MCPError) as unknown:
             visitor.call("store_massage")
         report = dict(unknown.value.data)
-        assert report.pop("nearest_tools")[0] == "store_message"
+        assert report["nearest_tools"][0] == "store_message"
         assert set(report["existing_tools_checked"]) > TOOLS
         ask(visitor, "report_tool_gap", **report)
         (gap,) = json.loads(zapomni(visitor, "gaps", "--json"))["gaps"]

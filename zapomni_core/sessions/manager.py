@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from zapomni_core.engine import MemoryEngine
+from zapomni_core.intake import clean_metadata
 from zapomni_core.sessions import rules
 from zapomni_core.sessions.keeping import keep
 from zapomni_core.sessions.models import EMBEDDING_DIMENSION, Document, Message, document_of
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class MemoryManager:
     """Conversation history and documents of one workspace, in the same memory that `search_memory` searches.
 
-    Without an engine it has one of its own, on the default store. Every method raises ValueError where an argument breaks a
+    Without an engine it has one of its own, on the default store, and reads no settings. Every method raises ValueError where an argument breaks a
     rule, and DatabaseError where the store fails; what was stored is durable when a method returns.
     """
 
@@ -31,7 +32,7 @@ class MemoryManager:
     async def create_session(self, user_id: str, metadata: Mapping[str, Any] | None = None) -> UUID:
         """A new session. A session is made by its first message too; this one knows its user and has metadata."""
         with self._engine.telemetry.span("memory.create_session") as span:
-            user_id, metadata = rules.user_id_of(user_id), rules.metadata_of(metadata)
+            user_id, metadata = rules.user_id_of(user_id), clean_metadata(metadata)
             span.set(user_id=user_id, metadata_keys=list(metadata))
             session = await self._conversations.create_session(self._engine.workspace, user_id, metadata)
             return UUID(session.id)
@@ -45,7 +46,7 @@ class MemoryManager:
         """
         with self._engine.telemetry.span("memory.store_message") as span:
             session, role = rules.session_id_of(session_id), rules.role_of(role)
-            content, kept = rules.content_of(content), rules.metadata_of(metadata)
+            content, kept = rules.content_of(content), clean_metadata(metadata)
             span.set(session_id=session, role=role, content_length=len(content))
             span.set(has_metadata=bool(kept), metadata_keys=list(kept))
             conversations, workspace = self._conversations, self._engine.workspace
@@ -72,7 +73,7 @@ class MemoryManager:
     ) -> UUID:
         """Keep a document; its id. With an embedding of yours it is found by `semantic_search` too."""
         with self._engine.telemetry.span("memory.store_document") as span:
-            content, kept = rules.content_of(content), rules.metadata_of(metadata)
+            content, kept = rules.content_of(content), clean_metadata(metadata)
             vector = None if embedding is None else rules.embedding_of("embedding", embedding, self._dimension)
             span.set(content_length=len(content), has_embedding=vector is not None, metadata_keys=list(kept))
             conversations, workspace = self._conversations, self._engine.workspace
@@ -88,6 +89,12 @@ class MemoryManager:
         self, query_embedding: list[float], top_k: int = 10, metadata_filters: Mapping[str, Any] | None = None
     ) -> list[Document]:
         """The documents whose own embeddings are nearest by cosine, nearest first. Filters apply before the cut."""
+        return [document for document, _ in await self.nearest_documents(query_embedding, top_k, metadata_filters)]
+
+    async def nearest_documents(
+        self, query_embedding: list[float], top_k: int = 10, metadata_filters: Mapping[str, Any] | None = None
+    ) -> list[tuple[Document, float]]:
+        """What `semantic_search` finds, each with its cosine."""
         with self._engine.telemetry.span("memory.semantic_search") as span:
             vector = rules.embedding_of("query_embedding", query_embedding, self._dimension)
             top_k, wanted = rules.count_of("top_k", top_k), rules.filter_of(metadata_filters)
@@ -95,7 +102,7 @@ class MemoryManager:
             started = time.perf_counter()
             found = await self._conversations.nearest_documents(self._engine.workspace, vector, top_k, wanted)
             span.set(result_count=len(found), query_time_ms=round((time.perf_counter() - started) * 1000, 3))
-            return [self._document(one) for one, _ in found]
+            return [(self._document(one), cosine) for one, cosine in found]
 
     async def temporal_query(
         self,

@@ -2,15 +2,18 @@
 
 from datetime import UTC, datetime
 from functools import cache
+from operator import index
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
-from zapomni_core.intake import LONGEST_TEXT, clean_metadata
+from zapomni_core.intake import LONGEST_TEXT, check_encodable
 from zapomni_core.sessions.models import LONGEST_USER_ID, Role
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter, parse_metadata_filter
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zapomni_db.arrays import Vector
 
 ROLES: tuple[str, ...] = get_args(Role)
@@ -24,7 +27,8 @@ def user_id_of(value: Any) -> str:
         raise InvalidInputError("user_id cannot be empty")
     if len(value) > LONGEST_USER_ID:
         raise InvalidInputError(f"user_id exceeds maximum length ({LONGEST_USER_ID} characters)")
-    return _encodable("user_id", value)
+    check_encodable("user_id", value)
+    return value
 
 
 def session_id_of(value: Any) -> str:
@@ -48,19 +52,19 @@ def content_of(value: Any) -> str:
         raise InvalidInputError("content cannot be empty or whitespace-only")
     if len(value) > LONGEST_TEXT:
         raise InvalidInputError(f"content exceeds maximum length ({LONGEST_TEXT:,} characters)")
-    return _encodable("content", value)
-
-
-def metadata_of(value: Any) -> dict[str, Any]:
-    """Metadata as it is kept."""
-    return clean_metadata(value)
+    check_encodable("content", value)
+    return value
 
 
 def count_of(field: str, value: Any) -> int:
-    """How many are wanted."""
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+    """How many are wanted: any whole number, numpy's too."""
+    try:
+        count = 0 if isinstance(value, bool) else index(value)
+    except TypeError:
+        count = 0
+    if count <= 0:
         raise InvalidInputError(f"{field} must be greater than 0")
-    return value
+    return count
 
 
 def embedding_of(field: str, value: Any, dimension: int) -> "Vector":
@@ -69,15 +73,23 @@ def embedding_of(field: str, value: Any, dimension: int) -> "Vector":
     import numpy as np
 
     try:
-        vector = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{field} must be a list of numbers") from None
+        given = np.asarray(value)
+        vector = given.astype(np.float64, copy=False) if _holds_numbers(given) else None
+    except (TypeError, ValueError, OverflowError):
+        vector = None
+    if vector is None:
+        raise InvalidInputError(f"{field} must be a list of numbers")
     if vector.shape != (dimension,):
         raise InvalidInputError(f"{field} must have {dimension} dimensions")
     if not np.abs(vector).max() <= LARGEST_NUMBER:  # which is so for what is not a number too
         raise InvalidInputError(f"{field} must hold numbers up to {LARGEST_NUMBER:g}")
     single: Vector = vector.astype(np.float32)
     return single
+
+
+def _holds_numbers(given: "NDArray[Any]") -> bool:
+    """Whether it does: texts, which numpy would read as numbers, are none, and large whole numbers are objects to it."""
+    return given.dtype.kind in "iuf" or all(type(one) in (int, float) for one in given.flat)
 
 
 @cache
@@ -105,11 +117,3 @@ def _moment(field: str, value: Any) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidInputError(f"{field} must be a datetime")
     return value if value.tzinfo else value.replace(tzinfo=UTC)
-
-
-def _encodable(field: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInputError(f"{field} must not contain lone surrogates (it cannot be written as UTF-8)") from None
-    return text

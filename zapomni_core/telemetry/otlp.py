@@ -60,6 +60,11 @@ class Pipeline:
         self._seconds = self._meter.create_histogram(
             "zapomni.tool.duration", "s", "How long calls of a tool took", explicit_bucket_boundaries_advisory=BUCKETS
         )
+        self._operations = self._meter.create_counter("zapomni.operation.calls", "{call}", "Operations")
+        self._failures = self._meter.create_counter("zapomni.operation.errors", "{call}", "Operations that failed")
+        self._spent = self._meter.create_histogram(
+            "zapomni.operation.duration", "s", "How long operations took", explicit_bucket_boundaries_advisory=BUCKETS
+        )
 
     @contextmanager
     def span(self, name: str, attributes: Mapping[str, Any]) -> Iterator[Span]:
@@ -69,17 +74,26 @@ class Pipeline:
             name, attributes=clean(attributes), record_exception=False, set_status_on_exception=False
         ) as told:
             span = ToldSpan(lambda more: told.set_attributes(clean(more)))
-            token = current_span.set(span)
+            token, started, failure = current_span.set(span), time.perf_counter(), None
             try:
                 yield span
                 told.set_attribute("operation.success", True)
             except BaseException as error:
-                told.set_attributes({"operation.success": False, "error.type": type(error).__name__})
+                failure = type(error).__name__
+                told.set_attributes({"operation.success": False, "error.type": failure})
                 told.set_status(StatusCode.ERROR)
                 raise
             finally:
                 current_span.reset(token)
                 span.end()
+                self._record_operation(name.rpartition(".")[2], time.perf_counter() - started, failure)
+
+    def _record_operation(self, kind: str, seconds: float, error: str | None) -> None:
+        attributes = {"operation.type": kind}
+        self._operations.add(1, attributes)
+        self._spent.record(seconds, attributes)
+        if error is not None:
+            self._failures.add(1, {**attributes, "error.type": error})
 
     def record_call(self, tool: str, seconds: float, error: str | None) -> None:
         """Count a call of a tool, and how it failed if it did."""

@@ -67,16 +67,6 @@ class ConversationStoreContract(StoreContract):
         assert (later.user_id, later.metadata) == ("ada", {"plan": ["a"], "n": 1})
         assert later.updated_at >= made.updated_at
 
-    async def test_sessions_come_by_their_latest_message(self, store: Any) -> None:
-        ids = [(await store.conversations.create_session(WORKSPACE, user, {})).id for user in ("ada", "bob", "ada")]
-        await say(store, "hello", session_id=ids[0])
-        listed = store.conversations.sessions
-        assert [one.id for one in await listed(WORKSPACE)] == [ids[0], ids[2], ids[1]]
-        assert [one.id for one in await listed(WORKSPACE, user_id="ada")] == [ids[0], ids[2]]
-        assert [one.id for one in await listed(WORKSPACE, limit=1)] == [ids[0]]
-        assert await listed(WORKSPACE, user_id="nobody") == []
-        assert await listed("other") == []
-
     async def test_history_is_the_last_messages_oldest_first(self, store: Any) -> None:
         for number in range(7):
             await say(store, f"message {number}")
@@ -171,7 +161,7 @@ class ConversationStoreContract(StoreContract):
         with pytest.raises(InvalidInputError, match=field):
             await say(store, **given)
         assert (await store.stats(WORKSPACE)).memories == 0
-        assert await store.conversations.sessions(WORKSPACE) == []
+        assert await store.conversations.session(WORKSPACE, SESSION) is None
 
     @pytest.mark.parametrize(("user_id", "metadata"), [(LONE_SURROGATE, {}), ("ada", {"n": float("nan")})])
     async def test_a_session_that_cannot_be_kept_is_refused(
@@ -179,7 +169,6 @@ class ConversationStoreContract(StoreContract):
     ) -> None:
         with pytest.raises(InvalidInputError):
             await store.conversations.create_session(WORKSPACE, user_id, metadata)
-        assert await store.conversations.sessions(WORKSPACE) == []
 
     async def test_an_own_vector_comes_back(self, store: Any) -> None:
         vector = np.random.default_rng(5).standard_normal(1536).astype(np.float32)
@@ -259,6 +248,17 @@ class ConversationStoreContract(StoreContract):
         assert await near(other, [1.0, 0.0]) == ["a", "b", "c", "d"]
         await store.add(WORKSPACE, sample_memory("instead", replaces=ids[1]), EMBEDDER)
         assert await near(other, [1.0, 0.0]) == ["a", "c", "d"]
+
+    async def test_documents_come_by_their_ids_in_that_order(self, store: Any) -> None:
+        first, second = await write(store, "first", [1.0, 0.5], metadata={"n": 1}), await write(store, "second")
+        gone, message = await write(store, "gone"), await say(store, "said")
+        await store.delete(WORKSPACE, gone)
+        asked = [second, gone, "nobody's", LONE_SURROGATE, message, first]
+        found = await store.conversations.documents(WORKSPACE, asked)
+        assert [(one.id, one.text) for one in found] == [(second, "second"), (first, "first")]
+        assert (found[1].vector.tolist(), found[1].metadata) == ([1.0, 0.5], {"n": 1})
+        assert await store.conversations.documents("yours", asked) == []
+        assert await store.conversations.documents(WORKSPACE, []) == []
 
     async def test_documents_come_by_time_newest_first(self, store: Any) -> None:
         for number in range(4):

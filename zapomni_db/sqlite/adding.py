@@ -12,7 +12,7 @@ from zapomni_db.sqlite.bodies import keep_body
 from zapomni_db.sqlite.changes import record
 from zapomni_db.sqlite.chunks import ChunkRow
 from zapomni_db.sqlite.embedders import Embedder
-from zapomni_db.sqlite.facets import keep_facets
+from zapomni_db.sqlite.facets import facets_of, keep_facets
 from zapomni_db.sqlite.graph.recording import record_row
 from zapomni_db.sqlite.hiding import restore_row, supersede
 from zapomni_db.sqlite.memories import Row
@@ -77,7 +77,7 @@ def _insert(connection: apsw.Connection, workspace: str, memory: NewMemory, natu
     row = _row(connection, workspace, memory, nature, parts).sealed(text, parts)
     memories.insert(connection, row)
     keep_body(connection, row.id, text)
-    keep_facets(connection, row.id, row.facets)
+    keep_facets(connection, row.id, _facets(row, memory))
     numbers = row.chunk_numbers
     chunks.insert(connection, row.id, numbers, parts)
     keep_terms(connection, [(number, chunk.terms) for number, chunk in zip(numbers, memory.chunks, strict=True)])
@@ -87,6 +87,21 @@ def _insert(connection: apsw.Connection, workspace: str, memory: NewMemory, natu
         embedders.keep_vectors(connection, embedder, vectors)
     record(connection, workspace, row.id, "added")
     return row
+
+
+def _facets(row: Row, memory: NewMemory) -> set[bytes]:
+    """What a new memory can be filtered by. Its JSON is not read again, unless that would change a key."""
+    if not all(isinstance(key, str) for key in memory.metadata):
+        return row.facets
+    return facets_of(
+        row.workspace,
+        kind=row.kind,
+        source=row.source,
+        author=row.author,
+        conversation=row.conversation,
+        tags=memory.tags,
+        metadata=memory.metadata,
+    )
 
 
 def _row(connection: apsw.Connection, workspace: str, memory: NewMemory, nature: Nature, parts: list[ChunkRow]) -> Row:

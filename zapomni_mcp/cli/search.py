@@ -9,6 +9,7 @@ import click
 from zapomni_mcp.cli.json_object import json_object
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.session import Session, with_session
+from zapomni_mcp.kinds import kind_words
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -25,6 +26,7 @@ INDENT = "   "
 @click.option("--source", multiple=True, help="Only from this source; repeated, from any of them.")
 @click.option("--author", multiple=True, help="Only by this author; repeated, by any of them.")
 @click.option("--conversation", multiple=True, help="Only of this conversation; repeated, of any of them.")
+@click.option("--kind", multiple=True, help="Only memory, message or document; repeated, any of them.")
 @click.option("--from", "date_from", metavar="DATE", help="Only from this day on: 2026-05-08.")
 @click.option("--to", "date_to", metavar="DATE", help="Only up to this day, which counts too.")
 @click.option(
@@ -77,7 +79,7 @@ def _headline(result: "SearchResult") -> str:
 def _about(number: int, hit: "SearchHit") -> str:
     """The line above a hit's text: score, why, date, where it comes from, and the id, which is to be copied."""
     date = (hit.timestamp or hit.created_at).date().isoformat()
-    origin = (hit.source, hit.heading, hit.author)
+    origin = (kind_words(hit.kind, hit.role, hit.conversation), hit.source, hit.heading, hit.author)
     parts = (f"{hit.similarity_score:.2f}", ", ".join(hit.why), date, *origin, hit.memory_id)
     return f"{number}. " + " · ".join(part for part in parts if part)
 

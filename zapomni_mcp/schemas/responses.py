@@ -121,6 +121,9 @@ class GetMemoryResponse(SuccessResponse):
 
     memory_id: str
     text: str
+    kind: str = Field(default="memory", description="memory, message or document.")
+    conversation: str = Field(default="", description="Its conversation; a message's session.")
+    role: str = Field(default="", description="Who says a message.")
     offset: int
     total_chars: int
     next_offset: int | None = Field(default=None, description="Where the next page begins; null on the last.")

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_db.records import Memory
+from zapomni_mcp.kinds import kind_words
 from zapomni_mcp.schemas import GetMemoryRequest, GetMemoryResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
@@ -39,6 +40,9 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
             episode_id=memory.id,
             memory_id=memory.id,
             text=page,
+            kind=memory.kind,
+            conversation=memory.conversation,
+            role=memory.role,
             offset=request.offset,
             total_chars=len(memory.text),
             next_offset=following,
@@ -57,7 +61,8 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
 
 
 def _about(memory: Memory) -> str:
-    parts = [f"Memory {memory.id}", f"stored {memory.created_at.date().isoformat()}"]
+    what = kind_words(memory.kind, memory.role, memory.conversation)
+    parts = [f"Memory {memory.id}", f"stored {memory.created_at.date().isoformat()}", *([what] if what else [])]
     parts += [f"{key} {value}" for key, value in (("source", memory.source), ("author", memory.author)) if value]
     if memory.tags:
         parts.append("tags " + ", ".join(memory.tags))

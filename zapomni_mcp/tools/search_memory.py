@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.models import SearchHit, SearchResult
+from zapomni_mcp.kinds import kind_words
 from zapomni_mcp.schemas import SearchHitResponse, SearchMemoryRequest, SearchMemoryResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
@@ -66,14 +67,15 @@ def _headline(result: SearchResult) -> str:
 
 def _hit(number: int, hit: SearchHit) -> str:
     date = (hit.timestamp or hit.created_at).date().isoformat()
-    who, why = (_short(hit.source, 28), _short(hit.author or hit.role, 18)), _short(", ".join(hit.why), 40)
-    about = [hit.memory_id, date, *who, f"{hit.similarity_score:.2f}", why]
+    what = kind_words(hit.kind, hit.role, hit.conversation)
+    who, why = (_short(hit.source, 28), _short(hit.author, 18)), _short(", ".join(hit.why), 40)
+    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", why]
     heading = f"{hit.heading}: " if hit.heading else ""
     return f"[{number}] {' · '.join(part for part in about if part)}\n{heading}{hit.text.strip()}"
 
 
 def _short(text: str, most: int) -> str:
-    """A hit costs its text and about 40 tokens; the structured answer has the rest."""
+    """A hit costs its text and about 40 tokens, of a session about 60; the structured answer has the rest."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 

@@ -5,9 +5,9 @@ import pytest
 from click.testing import CliRunner
 from zapomni_plugin_sessions import zapomni_commands
 from zapomni_plugin_sessions.commands import make_gaps
-from zapomni_plugin_sessions.gaps import WORKSPACE
+from zapomni_plugin_sessions.gaps import recorded, workspace_of
 
-from zapomni_core.plugin import MemoryEngine
+from zapomni_core.plugin import MemoryEngine, MemoryManager
 from zapomni_core.settings import Settings
 
 REPORT = {
@@ -23,9 +23,9 @@ BRIEF = {"missing_tools": ["fly", "swim"], "attempted_task": "Cross the sea", "e
 def gaps(tmp_path):
     """Runs `zapomni gaps` over a store of its own, in which reports were recorded in this order."""
 
-    def run(reports, *options):
+    def run(reports, *options, workspace="default"):
         asyncio.run(report(*reports))
-        engine = new_engine()
+        engine = new_engine(workspace)
         try:
             return CliRunner().invoke(make_gaps(engine), options, catch_exceptions=False)
         finally:
@@ -39,8 +39,9 @@ def gaps(tmp_path):
             await ReportToolGapTool(engine, 3).execute(one)
         await engine.close()
 
-    def new_engine():
-        return MemoryEngine(Settings.model_validate({"store": f"sqlite://{tmp_path}/memory.db"}))
+    def new_engine(workspace="default"):
+        settings = {"store": f"sqlite://{tmp_path}/memory.db", "workspace": workspace}
+        return MemoryEngine(Settings.model_validate(settings))
 
     return run
 
@@ -48,8 +49,14 @@ def gaps(tmp_path):
 async def test_a_gap_is_kept_where_no_search_for_memories_meets_it(app, ask):
     told = await ask("report_tool_gap", **REPORT)
     assert (await app.app.engine.search_memory("launch")).hits == ()
-    kept = await app.app.engine.in_workspace(WORKSPACE).get_memory(told["gap_id"])
+    kept = await app.app.engine.in_workspace(workspace_of("default")).get_memory(told["gap_id"])
     assert kept.metadata == {"source": "report_tool_gap", "report": REPORT}
+
+
+@pytest.mark.parametrize("blank", [{"missing_tools": ["fly", " "]}, {"attempted_task": "\n"}], ids=["tool", "task"])
+async def test_a_blank_report_is_refused(problem, blank):
+    (field,) = blank
+    assert await problem("report_tool_gap", **{**REPORT, **blank}) == f"{field} cannot be empty or whitespace-only"
 
 
 async def test_a_gap_without_a_tool_is_refused(problem):
@@ -60,12 +67,38 @@ async def test_a_gap_without_a_tool_is_refused(problem):
 
 
 def test_gaps_are_listed_newest_first_and_obey_no_terminal(gaps):
-    lines = gaps([REPORT, BRIEF]).output.splitlines()
+    lines = [line for line in gaps([REPORT, BRIEF]).output.splitlines() if not line.startswith("  id: ")]
     assert [line[len("2026-11-16 12:00") :] for line in lines[:2]] == [
         "  fly, swim: Cross the sea",
         "  send_email: Write to Ada [31m about the launch",
     ]
     assert lines[2:] == ["  checked: add_memory, hello", "  proposed: mail"]
+
+
+def test_gaps_belong_to_their_workspace(gaps):
+    assert gaps([REPORT], workspace="another").output == "No gaps: no agent has reported one.\n"
+    assert gaps([], workspace="x" * 64).output == "No gaps: no agent has reported one.\n"
+    assert "send_email" in gaps([]).output
+
+
+def test_a_gap_can_be_forgotten(gaps):
+    (gap,) = json.loads(gaps([REPORT], "--json").output)["gaps"]
+    told = gaps([], "--forget", gap["id"]).output
+    assert told == "Forgot 1 gap.\nNo gaps: no agent has reported one.\n"
+
+
+async def test_what_is_no_gap_is_not_listed_as_one(app, ask):
+    await ask("report_tool_gap", **REPORT)
+    there = MemoryManager(app.app.engine.in_workspace(workspace_of("default")))
+    await there.store_document("x", {"source": "report_tool_gap"})
+    await there.store_document("x", {"source": "report_tool_gap", "report": {"missing_tools": 1}})
+    assert [gap.report.missing_tools for gap in await recorded(app.app.engine, 10)] == [["send_email"]]
+
+
+async def test_the_data_of_an_unknown_tool_is_taken_as_it_is(app, ask):
+    await ask("report_tool_gap", **BRIEF, nearest_tools=["hello"])
+    (gap,) = await recorded(app.app.engine, 10)
+    assert gap.report.model_dump(exclude_none=True) == BRIEF
 
 
 def test_gaps_as_json_have_all_that_was_reported(gaps):

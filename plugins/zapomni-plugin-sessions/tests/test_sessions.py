@@ -1,4 +1,4 @@
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
@@ -59,9 +59,18 @@ async def test_a_message_is_a_memory_of_its_session(app, ask):
     assert [hit.memory_id for hit in found.hits] == [stored["message_id"]] == [stored["episode_id"]]
 
 
-async def test_null_is_what_was_left_out(app):
-    result = await app.call("create_session", {"user_id": "ada", "metadata": None})
-    assert UUID(result["structuredContent"]["session_id"])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("create_session", {"user_id": "ada", "metadata": None}),
+        ("get_conversation_history", {"session_id": SESSION, "limit": None}),
+        ("semantic_search", {"query": "x", "query_embedding": None, "top_k": None, "metadata_filters": None}),
+        ("temporal_query", {"start_date": "2026-01-01", "end_date": "2026-01-02", "limit": None}),
+    ],
+    ids=["session", "history", "search", "time"],
+)
+async def test_null_is_what_was_left_out(ask, tool, arguments):
+    assert (await ask(tool, **arguments))["status"] == "success"
 
 
 @pytest.mark.parametrize(

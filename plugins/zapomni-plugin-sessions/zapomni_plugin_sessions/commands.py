@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import click
 
 from zapomni_core.plugin import MemoryEngine
-from zapomni_plugin_sessions.gaps import Gap, recorded
-from zapomni_plugin_sessions.words import minute, one_line
+from zapomni_plugin_sessions.gaps import Gap, forget, recorded
+from zapomni_plugin_sessions.words import counted, minute, one_line
 
 MOST = 10_000
 
@@ -20,9 +20,13 @@ def make_gaps(engine: MemoryEngine) -> click.Command:
     @click.option(
         "--limit", type=click.IntRange(1, MOST), default=100, show_default=True, metavar="N", help="At most so many."
     )
+    @click.option("--forget", "forgotten", multiple=True, metavar="ID", help="Forget this one; may be repeated.")
     @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-    def gaps(limit: int, as_json: bool) -> None:
-        """List the tools that agents missed, as they reported it, the newest first."""
+    def gaps(limit: int, forgotten: tuple[str, ...], as_json: bool) -> None:
+        """List the tools that agents missed in this workspace, as they reported it, the newest first."""
+        if forgotten:
+            asyncio.run(forget(engine, forgotten))
+            click.echo(f"Forgot {counted(len(set(forgotten)), 'gap')}.", err=as_json)
         found = asyncio.run(recorded(engine, limit))
         click.echo(json.dumps({"gaps": [_as_dict(one) for one in found]}, indent=2) if as_json else _told(found))
 
@@ -45,3 +49,4 @@ def _lines(gap: Gap) -> Iterator[str]:
         yield f"  checked: {one_line(', '.join(report.existing_tools_checked))}"
     if report.proposed_mcp_server:
         yield f"  proposed: {one_line(report.proposed_mcp_server)}"
+    yield f"  id: {gap.id}"

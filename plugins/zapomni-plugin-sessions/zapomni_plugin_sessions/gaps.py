@@ -1,15 +1,19 @@
-"""Gaps: tools that agents missed, kept for the owner in a workspace of their own, where no search for memories meets them."""
+"""Gaps: tools that agents missed. Each workspace has another one for them, where no search for its memories meets them."""
 
+import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from zapomni_core.plugin import MemoryEngine
 
 if TYPE_CHECKING:
-    from zapomni_core.plugin import MemoryManager, ToolGapReport
+    from zapomni_core.plugin import Document, MemoryManager, ToolGapReport
 
-WORKSPACE = "tool-gaps"
+LONGEST_WORKSPACE = 64
 SOURCE = "report_tool_gap"
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
@@ -32,13 +36,38 @@ async def record(engine: MemoryEngine, report: "ToolGapReport") -> str:
 
 async def recorded(engine: MemoryEngine, limit: int) -> list[Gap]:
     """The gaps, newest first."""
+    found = await _kept(engine).temporal_query(_FIRST, _LAST, {"source": SOURCE}, limit=limit)
+    return list(_gaps(found))
+
+
+async def forget(engine: MemoryEngine, gap_ids: Sequence[str]) -> None:
+    """Hide gaps; MemoryNotFoundError where there is none of an id, or none any more."""
+    kept = engine.in_workspace(workspace_of(engine.workspace))
+    for gap_id in dict.fromkeys(gap_ids):
+        await kept.delete_memory(gap_id)
+
+
+def workspace_of(workspace: str) -> str:
+    """Where the gaps of a workspace are kept."""
+    name = f"tool-gaps/{workspace}"
+    if len(name) <= LONGEST_WORKSPACE:
+        return name
+    return f"tool-gaps/{hashlib.sha256(workspace.encode()).hexdigest()[:32]}"
+
+
+def _gaps(documents: "list[Document]") -> Iterator[Gap]:
+    """What was recorded; anybody may keep a document of another kind there."""
     from zapomni_core.plugin import ToolGapReport
 
-    found = await _kept(engine).temporal_query(_FIRST, _LAST, {"source": SOURCE}, limit=limit)
-    return [Gap(str(one.id), one.created_at, ToolGapReport.model_validate(one.metadata_["report"])) for one in found]
+    for one in documents:
+        try:
+            report = ToolGapReport.model_validate(one.metadata_.get("report"))
+        except ValidationError:
+            continue
+        yield Gap(str(one.id), one.created_at, report)
 
 
 def _kept(engine: MemoryEngine) -> "MemoryManager":
     from zapomni_core.plugin import MemoryManager
 
-    return MemoryManager(engine.in_workspace(WORKSPACE))
+    return MemoryManager(engine.in_workspace(workspace_of(engine.workspace)))

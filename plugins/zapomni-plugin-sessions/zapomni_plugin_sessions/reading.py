@@ -1,12 +1,10 @@
 """What arguments mean that JSON can only write as text. Problems name the field and the rule."""
 
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from zapomni_core.plugin import InvalidInputError
 
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _REST_OF_DAY = timedelta(days=1, microseconds=-1)
 
 
@@ -30,4 +28,13 @@ def start_of(field: str, text: str) -> datetime:
 def end_of(field: str, text: str) -> datetime:
     """A moment; of a day its last."""
     moment = start_of(field, text)
-    return moment + _REST_OF_DAY if _DAY.fullmatch(text) else moment
+    return moment + _REST_OF_DAY if _is_day(text) else moment
+
+
+def _is_day(text: str) -> bool:
+    """Whether a text is a date without a time, however ISO 8601 writes it."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

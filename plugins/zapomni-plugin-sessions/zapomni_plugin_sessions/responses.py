@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import DegradedResponse, Memory, SuccessResponse
+from zapomni_core.plugin import DegradedResponse, DocumentRecord, SuccessResponse
 
 if TYPE_CHECKING:
     from zapomni_core.plugin import Document, Message
@@ -87,14 +87,14 @@ class DocumentAnswer(BaseModel):
         )
 
     @classmethod
-    def by_passage(cls, memory: Memory, passage: str, score: float) -> "DocumentAnswer":
-        """What matched in a document, which is a memory."""
+    def by_passage(cls, document: DocumentRecord, passage: str, score: float) -> "DocumentAnswer":
+        """What matched in a document."""
         return cls(
-            document_id=memory.id,
+            document_id=document.id,
             content=passage,
-            total_chars=len(memory.text),
-            created_at=memory.created_at,
-            metadata=dict(memory.metadata),
+            total_chars=len(document.text),
+            created_at=document.created_at,
+            metadata=dict(document.metadata),
             score=score,
         )
 

@@ -14,7 +14,7 @@ from zapomni_core.testing.reembedding import ANOTHER, refill
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
 from zapomni_db.filters import Filter
 from zapomni_db.sqlite import SQLiteStore, schema
-from zapomni_db.sqlite.conversations import nearness
+from zapomni_db.sqlite.conversations import documents, nearness
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 DAMAGE = {
@@ -84,6 +84,26 @@ async def test_no_trace_is_left_of_a_message_and_a_vector_that_were_purged(store
     await store.purge("default", deleted_before=float("inf"))
     await store.close()
     assert not traces(path, secret)
+
+
+PLANS = {
+    "by time": (
+        documents._SELECT + documents._BETWEEN + documents._HOLDING + documents._NEWEST_FIRST,
+        ["m USING INDEX memory_documents (workspace=? AND created_at>? AND created_at<?)"],
+    ),
+    "by nearness": ("SELECT memory FROM carray(?) CROSS JOIN facet ON digest = carray.value", []),
+}
+
+
+@pytest.mark.parametrize(("statement", "indexes"), PLANS.values(), ids=PLANS)
+async def test_filters_are_answered_by_an_index(store, path, statement, indexes):
+    await write(store, "written", metadata={"category": "birds"})
+    with closing(apsw.Connection(str(path))) as connection:
+        bound = (None,) * statement.count("?")
+        plan = [row[-1] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bound)]
+    assert [step for step in plan if step.startswith("SEARCH facet USING PRIMARY KEY (digest=?")]
+    assert not [step for step in plan if step in ("SCAN facet", "SCAN m")]
+    assert all(f"SEARCH {index}" in plan for index in indexes)
 
 
 @pytest.fixture

@@ -41,6 +41,12 @@ def test_more_than_a_hundred_tags_and_keys_are_refused():
         parse_metadata_filter("asked", many)
 
 
+@pytest.mark.parametrize("day", ["2026-05-08", "20260508", "2026-W19-5", "2026W195"])
+def test_a_day_may_be_written_as_iso_8601_allows(day):
+    wanted = parse_filter({"date_from": day, "date_to": day})
+    assert wanted == parse_filter({"date_from": "2026-05-08", "date_to": "2026-05-08"})
+
+
 @pytest.mark.parametrize(
     "filters",
     [

@@ -1,6 +1,6 @@
 """Conversations of the SQLite store, over the same file as its memories."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,12 +31,6 @@ class SQLiteConversations:
     async def session(self, workspace: str, session_id: str) -> SessionRecord | None:
         return await self._access.query(lambda connection: sessions.find(connection, workspace, session_id))
 
-    async def sessions(self, workspace: str, *, user_id: str | None = None, limit: int = 100) -> list[SessionRecord]:
-        check_text("workspace", workspace)
-        check_text("user_id", user_id or "")
-        most = min(limit, _MOST_ROWS)
-        return await self._access.query(lambda connection: sessions.latest(connection, workspace, user_id, most))
-
     async def add_message(
         self, workspace: str, session_id: str, role: str, memory: NewMemory, embedder: EmbedderIdentity
     ) -> Added:
@@ -62,6 +56,9 @@ class SQLiteConversations:
         return await self._access.read(
             lambda connection: self._nearness.search(connection, workspace, vector, limit, wanted)
         )
+
+    async def documents(self, workspace: str, document_ids: Sequence[str]) -> list[DocumentRecord]:
+        return await self._access.query(lambda connection: documents.find(connection, workspace, document_ids))
 
     async def documents_between(
         self, workspace: str, start: datetime, end: datetime, wanted: Filter, limit: int | None = None

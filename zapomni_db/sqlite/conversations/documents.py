@@ -1,6 +1,6 @@
 """Documents: memories that may have a vector of the caller's own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apsw
@@ -18,6 +18,10 @@ KIND = "document"
 
 _SELECT = f"SELECT v.value, {COLUMNS} FROM "  # noqa: S608 - columns of ours
 _THESE = "carray(?) wanted CROSS JOIN memory m ON m.id = wanted.value LEFT JOIN document_vector v ON v.memory = m.id"
+_NAMED = """
+carray(?) wanted CROSS JOIN memory m ON m.uid = wanted.value LEFT JOIN document_vector v ON v.memory = m.id
+WHERE m.kind = 'document' AND m.deleted_at IS NULL AND m.replaced_by IS NULL AND m.workspace = ?
+"""
 _BETWEEN = """
 memory m INDEXED BY memory_documents LEFT JOIN document_vector v ON v.memory = m.id
 WHERE m.kind = 'document' AND m.deleted_at IS NULL AND m.replaced_by IS NULL
@@ -47,6 +51,14 @@ def add(
 def read(connection: apsw.Connection, numbers: Rows) -> list[DocumentRecord]:
     """Documents by their numbers, in this order."""
     return _records(rows(connection, _SELECT + _THESE, apsw.carray(numbers))) if len(numbers) else []
+
+
+def find(connection: apsw.Connection, workspace: str, uids: Sequence[str]) -> list[DocumentRecord]:
+    """Live documents by their ids, in this order."""
+    known = tuple(filter(values.is_text, uids))
+    if not known or not values.is_text(workspace):
+        return []
+    return _records(rows(connection, _SELECT + _NAMED, apsw.carray(known), workspace))
 
 
 def between(

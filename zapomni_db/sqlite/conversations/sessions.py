@@ -9,7 +9,7 @@ import apsw
 
 from zapomni_db.records import SessionRecord
 from zapomni_db.sqlite import values
-from zapomni_db.sqlite.connections import one, rows
+from zapomni_db.sqlite.connections import one
 
 _FIELDS = "uid, user_id, metadata, created_at, updated_at"
 
@@ -54,19 +54,6 @@ def find(connection: apsw.Connection, workspace: str, uid: str) -> SessionRecord
         return None
     row = one(connection, f"SELECT {_FIELDS} FROM session WHERE workspace = ? AND uid = ?", workspace, uid)  # noqa: S608 - ours
     return Row(*row).record() if row else None
-
-
-def latest(connection: apsw.Connection, workspace: str, user_id: str | None, limit: int) -> list[SessionRecord]:
-    """The sessions with the latest messages."""
-    whose, bound = ("", ()) if user_id is None else (" AND user_id = ?", (user_id,))
-    found = rows(
-        connection,
-        f"SELECT {_FIELDS} FROM session WHERE workspace = ?{whose} ORDER BY updated_at DESC, id DESC LIMIT ?",  # noqa: S608 - ours
-        workspace,
-        *bound,
-        limit,
-    )
-    return [Row(*row).record() for row in found]
 
 
 def take_turn(connection: apsw.Connection, workspace: str, uid: str) -> tuple[int, int]:

@@ -10,8 +10,6 @@ CREATE TABLE session(
     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,           -- microseconds since 1970
     UNIQUE(workspace, uid)
 ) STRICT;
-CREATE INDEX session_latest ON session(workspace, updated_at);
-CREATE INDEX session_user ON session(workspace, user_id, updated_at);
 
 -- Memories are numbered inside the writing transaction: their numbers are the order of the messages.
 CREATE TABLE message(memory INTEGER PRIMARY KEY, session INTEGER NOT NULL, role TEXT NOT NULL) STRICT;

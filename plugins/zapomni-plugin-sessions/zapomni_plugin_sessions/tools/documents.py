@@ -53,7 +53,7 @@ class TemporalQueryTool(SessionsTool):
             "start_date": {"type": "string", "description": "ISO 8601, UTC by default."},
             "end_date": {"type": "string", "description": "Included."},
             "metadata_filters": FILTERS,
-            "limit": {"type": "integer", "description": "Most documents.", **most},
+            "limit": {"type": ["integer", "null"], "description": "Most documents.", **most},
         }
 
     async def answer(

@@ -1,20 +1,16 @@
 """semantic_search: documents by a text, or by a vector of the caller's own."""
 
-import math
-from collections.abc import Sequence
-from operator import mul
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel
 
-from zapomni_core.plugin import InvalidInputError
+from zapomni_core.plugin import InvalidInputError, parse_metadata_filter
 from zapomni_plugin_sessions.answering import FILTERS, READS, SessionsTool, vector_schema
 from zapomni_plugin_sessions.responses import DocumentAnswer, DocumentsFound, DocumentsFoundInPart
 from zapomni_plugin_sessions.words import counted, document_words
 
 MOST = 100
-ELSEWHERE = ("kind", "conversation", "date_from", "date_to")
-"""Filters of `search_memory` that are no metadata."""
 
 
 class SemanticSearchTool(SessionsTool):
@@ -34,7 +30,7 @@ class SemanticSearchTool(SessionsTool):
             "query": {"type": ["string", "null"], "description": "A question or key words.", "maxLength": 1000},
             "query_embedding": vector_schema(self.dimension),
             "top_k": {
-                "type": "integer",
+                "type": ["integer", "null"],
                 "description": "Most documents.",
                 "minimum": 1,
                 "maximum": MOST,
@@ -54,29 +50,28 @@ class SemanticSearchTool(SessionsTool):
             raise InvalidInputError("give either query or query_embedding")
         if query_embedding is not None:
             return _told(await self._by_vector(query_embedding, top_k, metadata_filters), None)
-        return _told(*await self._by_text(query, top_k, metadata_filters or {}))
+        return _told(*await self._by_text(query, top_k, metadata_filters))
 
     async def _by_vector(
         self, vector: list[float], top_k: int, metadata_filters: dict[str, Any] | None
     ) -> list[DocumentAnswer]:
-        found = await self.manager.semantic_search(vector, top_k, metadata_filters)
-        return [DocumentAnswer.of(one, _cosine(vector, one.embedding or ())) for one in found]
+        found = await self.manager.nearest_documents(vector, top_k, metadata_filters)
+        return [DocumentAnswer.of(one, round(cosine, 4)) for one, cosine in found]
 
     async def _by_text(
-        self, query: str, top_k: int, metadata_filters: dict[str, Any]
+        self, query: str, top_k: int, metadata_filters: dict[str, Any] | None
     ) -> tuple[list[DocumentAnswer], str | None]:
         """Documents by what matched in them, and what could not be searched."""
-        if taken := next((name for name in ELSEWHERE if name in metadata_filters), None):
-            raise InvalidInputError(f"metadata_filters.{taken} is no metadata beside query; search_memory has it")
-        try:
-            result = await self.engine.search_memory(query, top_k, {**metadata_filters, "kind": "document"})
-        except InvalidInputError as error:
-            raise InvalidInputError(str(error).replace("filters.", "metadata_filters.", 1)) from None
-        found = []
-        for hit in result.hits:
-            memory = await self.engine.get_memory(hit.memory_id)
-            found.append(DocumentAnswer.by_passage(memory, hit.text, round(hit.similarity_score, 4)))
-        return found, result.degraded
+        wanted = replace(parse_metadata_filter("metadata_filters", metadata_filters), kinds=("document",))
+        result = await self.engine.search_memory(query, top_k, wanted)
+        ids = [hit.memory_id for hit in result.hits]
+        found = {one.id: one for one in await self.engine.conversations.documents(self.engine.workspace, ids)}
+        answers = [
+            DocumentAnswer.by_passage(found[hit.memory_id], hit.text, round(hit.similarity_score, 4))
+            for hit in result.hits
+            if hit.memory_id in found  # one may be deleted in between
+        ]
+        return answers, result.degraded
 
 
 def _told(documents: list[DocumentAnswer], degraded: str | None) -> tuple[str, BaseModel]:
@@ -86,8 +81,3 @@ def _told(documents: list[DocumentAnswer], degraded: str | None) -> tuple[str, B
         return "\n\n".join(lines), DocumentsFound(message=headline, count=len(documents), documents=documents)
     response = DocumentsFoundInPart(message=degraded, count=len(documents), documents=documents)
     return "\n\n".join([*lines, f"Note: {degraded}"]), response
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    lengths = math.hypot(*one) * math.hypot(*other)
-    return round(sum(map(mul, one, other)) / lengths, 4) if lengths else 0.0

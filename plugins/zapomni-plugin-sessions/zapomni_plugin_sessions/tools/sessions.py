@@ -75,7 +75,7 @@ class GetConversationHistoryTool(SessionsTool):
         most = {"minimum": 1, "maximum": MOST_MESSAGES, "default": 100}
         return {
             "session_id": {"type": "string", "description": "Its UUID."},
-            "limit": {"type": "integer", "description": "Most messages.", **most},
+            "limit": {"type": ["integer", "null"], "description": "Most messages.", **most},
         }
 
     async def answer(self, session_id: str, limit: int = 100) -> tuple[str, BaseModel]:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from uuid import UUID, uuid4
 
+import numpy as np
 import pytest
 
 from tests.unit.core.sessions.waiting import until
@@ -165,6 +166,14 @@ class MemoryManagerSuite(StoreContract):
         with pytest.raises(ValueError, match="top_k must be greater than 0"):
             await memory.semantic_search([1.0] * DIMENSION, top_k=limit)
 
+    async def test_numbers_may_be_numpys(self, memory):
+        session = uuid4()
+        for text in ("one", "two"):
+            await memory.store_message(session, "user", text)
+            await memory.store_document(text, embedding=np.ones(DIMENSION, np.float16))
+        assert len(await memory.get_conversation_history(session, limit=np.int64(1))) == 1
+        assert len(await memory.semantic_search(np.ones(DIMENSION, np.int32), top_k=np.uint8(1))) == 1
+
     async def test_a_limit_may_be_as_large_as_one_likes(self, memory):
         session, most = uuid4(), 2**70
         await memory.store_message(session, "user", "text")
@@ -224,7 +233,22 @@ class MemoryManagerSuite(StoreContract):
 
     @pytest.mark.parametrize(
         "embedding",
-        [[], [1.0] * 3, [1.0] * 5, [[1.0] * 4], "1234", [1.0, 2.0, 3.0, float("nan")], [1e31, 0, 0, 0], [None] * 4],
+        [
+            [],
+            [1.0] * 3,
+            [1.0] * 5,
+            [[1.0] * 4],
+            "1234",
+            [1.0, 2.0, 3.0, float("nan")],
+            [1e31, 0, 0, 0],
+            [None] * 4,
+            ["1", "2", "3", "4"],
+            [1, 2, 3, "4"],
+            [True] * 4,
+            [1, 2, 3, None],
+            [10**400, 0, 0, 0],
+            [1j, 0, 0, 0],
+        ],
     )
     async def test_an_embedding_has_the_dimension_and_holds_numbers(self, memory, embedding):
         with pytest.raises(ValueError, match=r"^embedding must"):

@@ -90,6 +90,20 @@ async def test_what_each_method_tells(engine, collector):
     assert not [body for body in collector.raw if b"4711" in body]
 
 
+async def test_calls_errors_and_times_of_each_method_are_counted(engine, collector):
+    memory, session = MemoryManager(engine), uuid4()
+    for _ in range(2):
+        await memory.store_message(session, "user", SECRET)
+    with pytest.raises(ValueError, match="limit"):
+        await memory.get_conversation_history(session, limit=0)
+    await engine.close()
+    assert collector.point("zapomni.operation.calls", operation__type="store_message") == 2
+    assert collector.point("zapomni.operation.duration", operation__type="store_message")[0] == 2
+    assert collector.point("zapomni.operation.errors", operation__type="store_message") is None
+    failed = {"operation__type": "get_conversation_history", "error__type": "InvalidInputError"}
+    assert collector.point("zapomni.operation.errors", **failed) == 1
+
+
 async def test_a_refused_call_is_told_as_unsuccessful(engine, collector):
     with pytest.raises(ValueError, match="role"):
         await MemoryManager(engine).store_message(uuid4(), SECRET, "text")

@@ -272,6 +272,22 @@ def test_get_prints_the_text_and_tells_the_rest_on_standard_error(zapomni, remem
     assert 'tags: ["t"]' in result.stderr
 
 
+def test_messages_and_documents_are_shown_as_such_and_can_be_asked_for(zapomni, remember):
+    remember("A heron of a memory")
+    session = "5f6c3a52-0000-4000-8000-000000000001"
+    said = {"session_id": session, "role": "user", "content": "A heron of a message"}
+    zapomni("call", "store_message", json.dumps(said))
+    zapomni("call", "store_document", '{"content": "A heron of a document"}')
+    shown = zapomni("search", "heron", "--kind", "message").stdout
+    assert f" · message by user in session {session} · " in shown
+    assert "(the filters left out 2)" in shown
+    both = zapomni("search", "heron", "--kind", "document", "--kind", "memory").stdout
+    assert both.count(" · document · ") == 1
+    assert "of a memory" in both
+    message_id = shown.splitlines()[2].rpartition(" · ")[2]
+    assert f"kind: message by user in session {session}" in zapomni("get", message_id).stderr
+
+
 @pytest.mark.parametrize("command", ["get", "delete", "restore"])
 def test_a_memory_that_is_not_there_is_a_sentence_and_1(zapomni, command):
     result = zapomni(command, NOBODY)

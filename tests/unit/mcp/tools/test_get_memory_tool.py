@@ -43,6 +43,9 @@ async def test_a_short_memory_is_one_page(tool):
         "processing_time_ms": 0,
         "memory_id": MEMORY_ID,
         "text": "Ada keeps bees behind the house.",
+        "kind": "memory",
+        "conversation": "",
+        "role": "",
         "offset": 0,
         "total_chars": 32,
         "next_offset": None,
@@ -53,6 +56,13 @@ async def test_a_short_memory_is_one_page(tool):
         "replaced_by": None,
     }
     tool.core_engine.get_memory.assert_called_once_with(MEMORY_ID)
+
+
+async def test_a_message_is_told_with_its_session_and_role(tool, make_memory):
+    tool.core_engine.get_memory.return_value = make_memory(kind="message", conversation="s1", role="user")
+    said, record = await page(tool)
+    assert said.startswith(f"Memory {MEMORY_ID} · stored 2026-05-08 · message by user in session s1 · source chat")
+    assert (record["kind"], record["conversation"], record["role"]) == ("message", "s1", "user")
 
 
 @pytest.mark.parametrize(("size", "max_chars"), [(20_000, None), (20_000, 7), (8000, None), (8001, None), (1, 1)])

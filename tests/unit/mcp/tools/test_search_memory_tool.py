@@ -57,13 +57,21 @@ def test_it_takes_an_engine_and_nothing_else(engine):
         SearchMemoryTool(core_engine=engine)
 
 
-async def test_a_message_is_told_with_its_role(tool, mock_core_engine):
-    message = make_hit(kind="message", role="assistant", author="", conversation="s1")
+@pytest.mark.parametrize(
+    ("author", "who"), [("", "message by assistant in session s1"), ("Ada", "message by assistant in session s1 · Ada")]
+)
+async def test_a_message_is_told_with_its_session_and_role(tool, mock_core_engine, author, who):
+    message = make_hit(kind="message", role="assistant", author=author, source="", conversation="s1")
     mock_core_engine.search_memory.return_value = make_result(message)
     result = await tool.execute({"query": "bees"})
-    assert " · assistant · " in text_of(result)
+    assert f" · 2026-05-08 · {who} · 0.88 · " in text_of(result)
     (hit,) = result["structuredContent"]["results"]
     assert (hit["kind"], hit["role"], hit["conversation"]) == ("message", "assistant", "s1")
+
+
+async def test_a_document_is_told_as_one(tool, mock_core_engine):
+    mock_core_engine.search_memory.return_value = make_result(make_hit(kind="document"))
+    assert " · 2026-05-08 · document · chat · Grace · " in text_of(await tool.execute({"query": "bees"}))
 
 
 async def test_a_hit_reads_as_its_text_below_one_line_about_it(tool):
