@@ -150,6 +150,12 @@ def test_sentences_leave_out_nothing_but_white_space(text):
     assert text[end:].strip() == ""
 
 
+@pytest.mark.parametrize("stop", "。！？｡।॥؟۔።။។։")
+def test_a_sentence_begins_right_after_a_full_stop_that_needs_no_space(stop):
+    text = f"一二三{stop}GitHub四五{stop}六七"
+    assert [one.text for one in sentences_of(text)] == [f"一二三{stop}", f"GitHub四五{stop}", "六七"]
+
+
 @settings(deadline=None)
 @given(TEXTS, st.integers(min_value=1, max_value=50))
 def test_parts_leave_out_nothing_but_white_space_and_are_not_too_long(text, longest):

@@ -243,6 +243,7 @@ def test_titles_stand_between_quotation_marks(text, wanted):
         ("私は Visual Studio Code を使う", ["Visual Studio Code"]),
         ("نحن نستخدم Docker هنا", ["Docker"]),
         ("我们用C++写", ["C++"]),
+        ("今天写代码。GitHub很好用。Redis也是。", ["GitHub", "Redis"]),
     ],
 )
 def test_latin_words_in_scripts_without_capitals_are_names(text, wanted):
