@@ -37,7 +37,7 @@ def only(text, *wanted):
         ("Ask Anna\u00a0Lee about it.", ["Anna Lee"]),
         ("Met Maria Garcia on Monday Anna Lee was ill.", ["Maria Garcia", "Anna Lee"]),
         ("With Bob I saw it.", ["Bob"]),
-        ("Johann Wolfgang von Goethe und der Chef von Siemens.", ["Johann Wolfgang von Goethe"]),
+        ("Johann Wolfgang von Goethe und der Chef von Siemens.", ["Johann Wolfgang von Goethe", "Siemens"]),
     ],
 )
 def test_names_are_told_by_their_capital_letters(text, wanted):
@@ -81,6 +81,68 @@ def test_a_word_at_the_start_counts_where_the_text_has_it_elsewhere_as_a_name():
 
 def test_a_word_at_the_start_counts_if_something_is_its_own():
     assert names("Anna's cat sleeps.") == ["Anna"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Ondrik likes hiking. The Ondrik hat is old.", ["Ondrik"]),
+        ("Quorvo stores memories in SQLite.", ["Quorvo", "SQLite"]),
+        ("Quorvo is fast. Quorvo was free.", ["Quorvo"]),
+        ("Quorvo and Zembla are fast.", ["Quorvo", "Zembla"]),
+        ("Attendees: Ondrik, Zembla", ["Ondrik", "Zembla"]),
+        ("Owner: Ondrik", ["Ondrik"]),
+        ("Участники: Гурген, Жанна", ["Гурген", "Жанна"]),
+        ("Жорик любит гулять.", ["Жорик"]),
+        ("Alice is here. So is the Docker image.", ["Alice", "Docker"]),
+    ],
+)
+def test_a_word_at_the_start_counts_if_it_does_what_names_do(text, wanted):
+    assert names(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Coffee likes nobody. Server stores data. Meetings are long. Meetings are boring.",
+        "Add tests. Add docs. Remove logs. Remove files.",
+        "Planning takes time. Planning is hard.",
+        "Status: Done",
+        "Quorvo is fast. We have one quorvo. Quorvo was free.",
+        "Погода хорошая. Погода плохая.",
+        "Rechnung bezahlt. Die Katze schläft. Server läuft nicht. Bei Fragen bitte melden.",
+        "Lives in the city. Works well.",
+    ],
+)
+def test_nouns_and_verbs_at_the_start_are_no_names(text):
+    assert names(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Der Dienst läuft auf Zembla.", ["Zembla"]),
+        ("Die Anwendung hängt von Redis ab.", ["Redis"]),
+        ("Kunde Müller und das Projekt Zembla sind wichtig.", ["Müller", "Zembla"]),
+        ("Wir sprachen mit Frau Keller über Anna.", ["Keller", "Anna"]),
+    ],
+)
+def test_german_names_are_told_by_what_stands_before_them_or_are_known(text, wanted):
+    assert names(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("San Francisco-based OpenAI grew.", ["San Francisco", "OpenAI"]),
+        ("L'équipe de Paris dort. D'après Zembla, non.", ["Paris", "Zembla"]),
+        ("Ayşe İstanbul'da Türk Telekom'da çalışıyor.", ["Ayşe", "İstanbul", "Türk Telekom"]),
+        ("They left the U.K. last year.", ["U.K."]),
+        ("¿Vive Raúl aquí?", ["Raúl"]),
+    ],
+)
+def test_a_name_ends_where_another_word_is_hung_onto_it(text, wanted):
+    assert names(text) == wanted
 
 
 def test_a_heading_names_what_the_text_below_names():
