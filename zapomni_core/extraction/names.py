@@ -13,6 +13,7 @@ from zapomni_core.extraction.mention import Mention
 from zapomni_core.extraction.nouns import apposed, is_common, nouns
 from zapomni_core.extraction.openers import Shown
 from zapomni_core.extraction.openers import shown as shown_by_place
+from zapomni_core.extraction.russian import is_russian, nominative
 from zapomni_core.extraction.scene import Scene
 from zapomni_core.extraction.verbs import acting, doing
 from zapomni_core.extraction.words import calendar, heads, not_names, roles, titles
@@ -31,6 +32,7 @@ _ELIDED = "[CDJLMNST]|Qu"
 _ARTICLES = frozenset({"the", "a", "an"})
 _KIN = re.compile(r"(?:ович|евич|овна|евна|ична)$")
 _SURNAME = re.compile(r"(?:[оеё]в|[оеё]ва|енко)$")
+_VERB = re.compile(r"[а-я]{2}(?:ть|ться|ли|лись|лся|лась)$")
 _STATE = re.compile(r"[A-Z]\.[A-Z]\.")  # U.S. Army
 
 
@@ -150,6 +152,8 @@ def _mention(words: list[_Word], scene: Scene) -> Mention | None:
     if seen != "surely" and scene.has_article_before(start):
         return None
     name = shown(scene.text[start:end])
+    if is_russian(name):
+        name = nominative(name)
     kind = "person" if titled or _is_person(name, words) else "name"
     return Mention(start, end, name, kind, seen == "surely", seen == "perhaps")
 
@@ -166,9 +170,13 @@ def _without_leading(words: list[_Word], scene: Scene) -> tuple[list[_Word], boo
 def _leads(word: _Word, *, alone: bool, opens: bool, german: bool) -> bool:
     if word.folded in roles() or (word.folded in titles() and not alone):
         return True
-    if not alone and (((opens or german) and word.folded in apposed()) or (opens and word.folded in acting())):
+    if not alone and (((opens or german) and word.folded in apposed()) or (opens and _is_verb(word))):
         return True
     return word.is_plain and (alone or opens or word.folded in _ARTICLES)
+
+
+def _is_verb(word: _Word) -> bool:
+    return word.folded in acting() or (_VERB.search(word.folded) is not None and word.folded not in given_names())
 
 
 def _is_name(words: list[_Word], scene: Scene) -> bool:
@@ -203,7 +211,7 @@ def _is_person(name: str, words: list[_Word]) -> bool:
         return True
     if any(word.is_initial for word in words[:-1]):
         return not _STATE.match(name)
-    if words[0].folded in given_names() and len(words) < _SHOUTED:
+    if name.partition(" ")[0].casefold().replace("ё", "е") in given_names() and len(words) < _SHOUTED:
         return True
     return len(words) > 1 and (
         any(_KIN.search(word.text) for word in words) or _SURNAME.search(words[-1].text) is not None

@@ -23,7 +23,7 @@ _ENGLISH = """
     video visit visitor wait water weather website week weekend wife window word work worker world year
     everybody nobody half both neither others lots plenty thousands hundreds mine yours
     add avoid book bring buy clean close collect compare create cut decide delete describe discuss draw drop eat email ensure
-    explain finish forward give go handle help ignore implement improve include install investigate join keep learn leave
+    explain finish forward give handle help ignore implement improve include install investigate join keep learn leave
     listen merge migrate move open order pay pick plan plant play prepare print publish push put refactor remind remove rename
     replace reply reset restart return revert review rewrite save schedule send set ship show sign skip speak start stop
     switch take talk test think track translate try turn upgrade upload verify visit wash watch

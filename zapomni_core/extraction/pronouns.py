@@ -30,7 +30,7 @@ def with_pronouns(text: str, named: Sequence[Mention], topic: Mention | None) ->
     for place in _PRONOUN.finditer(text):
         start, end = place.span(place.lastgroup or 0)
         before = [one for one in named if one.end <= start]
-        meant = topic_of(text, before) if before else topic
+        meant = _only_person(before) if before else topic
         if meant is not None:
             found.append(replace(meant, start=start, end=end, sure=True))
     if topic is not None and (left_out := _LEFT_OUT.match(text)) and left_out[1].casefold() in doing():
@@ -40,11 +40,16 @@ def with_pronouns(text: str, named: Sequence[Mention], topic: Mention | None) ->
 
 def topic_of(text: str, named: Sequence[Mention]) -> Mention | None:
     """The person whom a sentence begins with, if it names no other."""
-    people = [one for one in named if is_person(one)]
-    opens = bool(named) and not text[: named[0].start].strip(_MARKS)
-    return named[0] if opens and {one.key for one in people} == {named[0].key} else None
+    person = _only_person(named)
+    opens = person is named[0] and not text[: named[0].start].strip(_MARKS) if named else False
+    return person if opens else None
+
+
+def _only_person(named: Sequence[Mention]) -> Mention | None:
+    people = {one.key: one for one in reversed(named) if is_person(one)}
+    return next(iter(people.values())) if len(people) == 1 else None
 
 
 def is_person(mention: Mention) -> bool:
     """Whether a name is that of a person, by its type or by its first word."""
-    return mention.type == "person" or mention.key.partition(" ")[0] in given_names()
+    return mention.type == "person" or mention.key.partition(" ")[0].replace("ё", "е") in given_names()

@@ -16,6 +16,7 @@ from zapomni_core.extraction.mention import Mention
 from zapomni_core.extraction.mentions import mentions_in
 from zapomni_core.extraction.patterns import Stated, stated_in
 from zapomni_core.extraction.pronouns import topic_of
+from zapomni_core.extraction.russian import is_russian, merged
 from zapomni_core.extraction.scene import is_german
 from zapomni_core.extraction.sentences import Sentence, sentences_of
 from zapomni_db.records import MENTIONED_WITH, Extraction
@@ -57,6 +58,7 @@ def read(text: str, is_stopped: Callable[[], bool] = lambda: False, moment: date
     """
     collection = Collection(NAME)
     parts = list(_attentive(_scanned(text), is_stopped))
+    _merge_cases(parts)
     known = {mention.key for part in parts for mention in part.mentions if mention.sure}
     known |= _repeated(text, parts)
     topic: Mention | None = None
@@ -91,6 +93,14 @@ def _scanned(text: str) -> Iterator[_Part]:
 
 def _scan(sentence: Sentence, *, german: bool) -> _Part:
     return _Part(sentence, *mentions_in(sentence.text, heading=sentence.heading, german=german))
+
+
+def _merge_cases(parts: Iterable[_Part]) -> None:
+    """Call a Russian name the same in all its cases."""
+    names = {one.name for part in parts for one in part.mentions if is_russian(one.name) and " " not in one.name}
+    if main := merged(names):
+        for part in parts:
+            part.mentions = [replace(one, name=main.get(one.name, one.name)) for one in part.mentions]
 
 
 def _repeated(text: str, parts: Iterable[_Part]) -> set[str]:

@@ -18,6 +18,10 @@ FRAGMENTS = st.sampled_from(
             "Anna ",
             "Bob Ray ",
             "Мария Иванова ",
+            "Москве ",
+            "Иваном Петровым ",
+            "Зембла ",
+            "Земблу ",
             "Νίκος ",
             "van ",
             "of ",
@@ -99,13 +103,20 @@ FRAGMENTS = st.sampled_from(
 TEXTS = st.text() | st.lists(FRAGMENTS, max_size=60).map("".join)
 
 
+def is_named(written, name):
+    """Whether a name is written there: to the letter, or in another case of Russian."""
+    one, other = key_of(written), key_of(name)
+    bent = "а" <= other[0] <= "я" and all(a[:2] == b[:2] for a, b in zip(one.split(), other.split(), strict=True))
+    return one == other or bent
+
+
 @settings(deadline=None)
 @given(TEXTS)
 def test_every_place_has_the_name_that_is_said_to_be_there(text):
     for entity in read(text).entities:
         assert entity.spans == tuple(sorted(set(entity.spans)))
         for start, end in entity.spans:
-            assert entity.type == "date" or key_of(text[start:end]) == key_of(entity.name)
+            assert entity.type == "date" or is_named(text[start:end], entity.name)
             assert 0 <= start < end <= len(text)
 
 

@@ -21,7 +21,7 @@ def only(text, *wanted):
     ("text", "wanted"),
     [
         ("I met Maria Garcia in New York.", ["Maria Garcia", "New York"]),
-        ("Вчера Мария Иванова приехала в Москву.", ["Мария Иванова", "Москву"]),
+        ("Вчера Мария Иванова приехала в Москву.", ["Мария Иванова", "Москва"]),
         ("Ο φίλος μου λέγεται Νίκος Παπαδόπουλος.", ["Νίκος Παπαδόπουλος"]),
         ("We listened to Ludwig van Beethoven.", ["Ludwig van Beethoven"]),
         ("Ayer hablé con Juan de la Cruz.", ["Juan de la Cruz"]),
@@ -318,8 +318,37 @@ def test_one_thing_is_one_entity_with_all_its_places_whatever_its_case():
     assert (redis.name, [text[start:end] for start, end in redis.spans]) == ("Redis", ["Redis", "REDIS", "Redis"])
 
 
-def test_russian_cases_are_not_merged_by_guess():
-    assert names("Он был в Москве и уехал из Москвы.") == ["Москве", "Москвы"]
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Он был в Москве и уехал из Москвы.", ["Москва"]),
+        ("Мы видели Сергея, Машу и Игоря.", ["Сергей", "Маша", "Игорь"]),
+        ("Говорили с Иваном Петровым и с Анной Ивановой.", ["Иван Петров", "Анна Иванова"]),
+        ("Звонили Елене Сергеевне.", ["Елена Сергеевна"]),
+        ("Он ушёл из Моспромбанка.", ["Моспромбанк"]),
+        ("Мы любим Павла и Артёма.", ["Павел", "Артём"]),
+    ],
+)
+def test_russian_names_are_called_as_a_dictionary_has_them(text, wanted):
+    assert names(text) == wanted
+
+
+def test_russian_cases_that_only_the_text_shows_are_one_name_with_all_its_places():
+    text = "Мы были в Зембле. Там Зембла, у Земблы. И в Хроносе, где Хронос."
+    found = {entity.name: [text[start:end] for start, end in entity.spans] for entity in read(text).entities}
+    assert found == {"Зембла": ["Зембле", "Зембла", "Земблы"], "Хронос": ["Хроносе", "Хронос"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Мы знаем Зембле.", ["Зембле"]),
+        ("Мы знаем, что Александр и Александра дружат.", ["Александр", "Александра"]),
+        ("Мы знаем, что Жуков и Жукова дружат.", ["Жуков", "Жукова"]),
+    ],
+)
+def test_russian_cases_are_not_guessed(text, wanted):
+    assert names(text) == wanted
 
 
 def test_entities_come_in_the_order_of_the_text():
