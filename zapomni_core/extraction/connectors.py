@@ -91,7 +91,7 @@ CONNECTORS = (
     Connector(type="lives_in", one="ist nach", after=r"\s+(?:um)?gezogen\b", exclusive=True, open=True),
     Connector(
         type="lives_in",
-        one=r"no longer lives in|moved (?:out of|away from)|(?:больше не жив[её]т в|уехала? из|съехала? из)о?|(?:wohnt|lebt) nicht mehr in"
+        one=r"no longer lives in|moved (?:out of|away from)|больше не жив[её]т во?|съехала? из|(?:wohnt|lebt) nicht mehr in"
         r"|n['’]habite plus (?:à|en)|ne vit plus (?:à|en)|ya no vive en",
         exclusive=True,
         ended=True,

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from zapomni_core.extraction import eastern
 from zapomni_core.extraction.connectors import CONNECTORS
 from zapomni_core.extraction.wording import without_fillers
 from zapomni_core.extraction.words import roles
@@ -63,6 +64,8 @@ def link(words: str, after: str) -> Link | None:
     """How two names are related by the bare words between them, and what follows the second."""
     if not words:
         return None
+    if kind := eastern.stated(words, after):
+        return Link(kind, exclusive=True, people=True)
     found = _linked(words, after)
     if found is None and (less := without_fillers(words)) != words:
         found = _linked(less, after)

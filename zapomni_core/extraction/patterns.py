@@ -4,7 +4,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from zapomni_core.extraction.connectors import LONGEST
@@ -135,8 +135,8 @@ def _same_subjects(
 
 
 def _whole(subjects: Sequence[Mention], found: Link, objects: Sequence[Mention], start: int) -> _Clause | None:
-    if found.ended and any(map(is_person, objects)):
-        return None  # somebody was left
+    if found.ended and found.type == "works_at" and any(is_person(one) or one.key in places() for one in objects):
+        return None  # who left somebody or some place did not work there
     is_known = found.open or all(thing.sure for thing in objects)
     return _Clause(subjects, found, objects, start) if objects and is_known else None
 
@@ -199,12 +199,7 @@ def _stated(clause: _Clause, moments: Sequence[Moment]) -> Iterator[Stated]:
     for subject in clause.subjects:
         for thing in clause.objects:
             first, second = (thing, subject) if clause.link.inverse else (subject, thing)
-            yield Stated(first, _fitting(clause.link, thing), second, exclusive, since, until)
-
-
-def _fitting(found: Link, thing: Mention) -> Link:
-    """Who left a city lived there, and did not work for it."""
-    return replace(found, type="lives_in") if found.ended and thing.key in places() else found
+            yield Stated(first, clause.link, second, exclusive, since, until)
 
 
 def _period(moments: Sequence[Moment]) -> tuple[datetime | None, datetime | None]:

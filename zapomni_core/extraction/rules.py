@@ -8,7 +8,7 @@ from zapomni_db.records import Extraction
 
 
 class RulesExtractor:
-    """Reads any script, gives the same for the same text, and calls nobody."""
+    """Reads what has a shape in any script and names by their capital letters, gives the same for the same text at the same time, and calls nobody."""
 
     name = "rules"
 

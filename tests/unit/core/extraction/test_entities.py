@@ -226,6 +226,9 @@ def test_paths_are_told_by_their_shape(text, wanted):
         ("see www.example.org!", "www.example.org"),
         ("see docs.example.org today", "docs.example.org"),
         ("the `https://example.org` one", "https://example.org"),
+        ("場所はhttps://example.org/xです", "https://example.org/x"),
+        ("请看https://example.org/x即可", "https://example.org/x"),
+        ("見る https://example.org/日本。", "https://example.org/日本"),
     ],
 )
 def test_addresses_end_before_the_punctuation_of_the_sentence(text, wanted):
@@ -310,6 +313,40 @@ def test_titles_stand_between_quotation_marks(text, wanted):
 )
 def test_latin_words_in_scripts_without_capitals_are_names(text, wanted):
     assert names(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("今天和王老师讨论了计划", ["王老师"]),
+        ("王小明先生来了", ["王小明"]),
+        ("李娜说很好", ["李娜"]),
+        ("昨天跟张伟住在一起", ["张伟"]),
+        ("田中さんとジョンさんが来た", ["田中", "ジョン"]),
+        ("鈴木先生に会う", ["鈴木"]),
+        ("김민수 씨와 이지은 님이 왔다", ["김민수", "이지은"]),
+        ("我去北京", ["北京"]),
+    ],
+)
+def test_persons_without_capitals_are_told_by_titles_and_places_by_knowing_them(text, wanted):
+    assert names(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "郑重建议大家休息",
+        "谢谢告诉我",
+        "お客様の仕様を同様に",
+        "今日先生に会う",
+        "患者さんとお母さんが来た",
+        "선생님이 오셨다",
+        "고객님 안녕하세요",
+        "老师说很好，先生们都同意",
+    ],
+)
+def test_titles_alone_name_nobody(text):
+    assert names(text) == []
 
 
 def test_one_thing_is_one_entity_with_all_its_places_whatever_its_case():
