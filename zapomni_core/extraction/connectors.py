@@ -1,12 +1,8 @@
-"""What stands between two names when a text clearly says how they are related, in English, Russian, German, Spanish and French."""
+"""What stands between two names when a text clearly says how they are related, in English, Russian, German, Spanish and French, and a little Italian and Portuguese."""
 
 # ruff: noqa: RUF001 (Russian looks like English)
 
-import re
 from dataclasses import dataclass
-from functools import cache
-
-from zapomni_core.extraction.words import roles
 
 LONGEST = 60
 """Characters between two names that are looked at."""
@@ -17,7 +13,7 @@ class Connector:
     """One kind of relation and its words: those that follow one name (`one`), those that follow several (`many`).
 
     `after` must follow the second name. An `inverse` one says it of the second name, one that goes `past` it of the third. `people`
-    says that its subjects are persons.
+    says that its subjects are persons. What one says that is `ended` was so, and is no more.
     One that is `open` takes words for names that nothing else shows to be such: the words around it say enough.
     """
 
@@ -30,37 +26,44 @@ class Connector:
     past: bool = False
     people: bool = False
     open: bool = False
+    ended: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """How two names that stand one after the other are related. `many` says that the first is the last of several."""
-
-    type: str
-    exclusive: bool = False
-    inverse: bool = False
-    people: bool = False
-    open: bool = False
-    many: bool = False
-    past: bool = False
-
-
-_NOW = r"(?:now |currently |still |also |already |directly )?"
 _THE = r"(?: the| an?)?"
 _AS = r"(?: as (?:an? |the )?[\w-]+(?: [\w-]+){0,2})?"
 
 CONNECTORS = (
     Connector(
         type="works_at",
-        one=rf"{_NOW}(?:(?:works|is working|has worked|has been working|is employed){_AS} (?:at|for)|is employed by)(?: the)?"
-        r"|(?:сейчас |теперь |уже )?(?:работает|трудится) (?:в|во|на)(?: компании| фирме)?"
-        r"|arbeitet (?:jetzt |derzeit )?(?:bei|für)|trabaja (?:en|para)|travaille (?:chez|pour)",
-        many=rf"{_NOW}(?:work|are working|have worked){_AS} (?:at|for)(?: the)?|работают (?:в|во|на)|arbeiten (?:bei|für)"
+        one=rf"(?:(?:works|is working|has worked|has been working|is employed){_AS} (?:at|for)|is employed by)(?: the)?"
+        r"|(?:has )?joined(?: the)?|started(?: working)? at|got a job at|was hired by"
+        r"|(?:работает|трудится|устроил(?:ся|ась)|переш[её]л|перешла) (?:в|во|на)(?: компани[юи]| фирм[уе])?"
+        r"|arbeitet (?:bei|für)|trabaja (?:en|para)|se unió a|travaille (?:chez|pour)|a rejoint|lavora (?:in|alla|per|presso)|trabalha (?:na|no|em|para)",
+        many=rf"(?:work|are working|have worked){_AS} (?:at|for)(?: the)?|работают (?:в|во|на)|arbeiten (?:bei|für)"
         r"|trabajan (?:en|para)|travaillent (?:chez|pour)",
         exclusive=True,
         people=True,
         open=True,
     ),
+    Connector(type="works_at", one="fängt bei", after=r"\s+an\b", exclusive=True, people=True, open=True),
+    Connector(
+        type="works_at",
+        one=r"no longer works (?:at|for)(?: the)?|stopped working (?:at|for)|(?:has )?(?:quit|left|resigned from)|was (?:fired from|laid off (?:by|from))"
+        r"|больше не работает (?:в|во|на)|уволил(?:ся|ась) из|уш(?:[её]л|ла) из|покинула?|arbeitet nicht mehr (?:bei|für)|verließ|verlässt"
+        r"|ne travaille plus (?:chez|pour)|a quitté|ya no trabaja (?:en|para)|dejó|renunció a",
+        exclusive=True,
+        people=True,
+        ended=True,
+    ),
+    Connector(
+        type="works_at",
+        one=r"(?:doesn['’]t|does not) work (?:at|for)(?: the)?",
+        after=r"\s+any ?(?:more|longer)\b",
+        exclusive=True,
+        people=True,
+        ended=True,
+    ),
+    Connector(type="works_at", one="hat bei", after=r"\s+gekündigt\b", exclusive=True, people=True, ended=True),
     Connector(
         type="worked_at",
         one=rf"(?:previously |formerly )?(?:worked|used to work|was working){_AS} (?:at|for)(?: the)?|раньше работала? (?:в|во|на)|работала? (?:в|во|на)",
@@ -69,10 +72,11 @@ CONNECTORS = (
     ),
     Connector(
         type="lives_in",
-        one=rf"{_NOW}(?:(?:lives|is living|has lived|resides) in|(?:has )?(?:just |recently )?(?:moved|relocated) (?:back )?to)"
-        r"|(?:сейчас |теперь )?(?:жив[её]т|проживает) в[о]?|переехала? в[о]?|(?:wohnt|lebt) (?:jetzt )?in|zog nach"
-        r"|vive en|se mudó a|(?:habite|vit) (?:à|en)",
-        many=rf"{_NOW}(?:live|reside) in|moved to|живут во?|переехали во?|(?:wohnen|leben) in|viven en|(?:habitent|vivent) (?:à|en)",
+        one="(?:lives|is living|has lived|resides|is based) in|(?:has )?(?:moved|relocated) (?:back )?to"
+        "|(?:жив[её]т|проживает|переехала?|перебрал(?:ся|ась)) во?|(?:wohnt|lebt) in|zog nach|(?:vive|reside) en|se mudó a"
+        "|(?:habite|vit|a déménagé|s['’]est installée?) (?:à|en)|(?:vive|abita) a|mora em",
+        many="(?:live|reside|are based) in|moved to|(?:живут|переехали) во?|(?:wohnen|leben) in|(?:viven|residen) en|se mudaron a"
+        "|(?:habitent|vivent) (?:à|en)",
         exclusive=True,
         open=True,
     ),
@@ -84,15 +88,23 @@ CONNECTORS = (
         past=True,
         open=True,
     ),
+    Connector(type="lives_in", one="ist nach", after=r"\s+(?:um)?gezogen\b", exclusive=True, open=True),
+    Connector(
+        type="lives_in",
+        one=r"no longer lives in|moved (?:out of|away from)|больше не жив[её]т во?|съехала? из|(?:wohnt|lebt) nicht mehr in"
+        r"|n['’]habite plus (?:à|en)|ne vit plus (?:à|en)|ya no vive en",
+        exclusive=True,
+        ended=True,
+    ),
     Connector(type="lived_in", one=r"(?:lived|used to live) in|(?:раньше )?жила? во?", open=True),
     Connector(
         type="uses",
-        one=rf"{_NOW}(?:uses|is using){_THE}|использует|пользуется|(?:benutzt|verwendet|nutzt)|(?:usa|utiliza)|utilise",
-        many=rf"{_NOW}use{_THE}|используют|пользуются|(?:benutzen|verwenden|nutzen)|(?:usan|utilizan)|utilisent",
+        one=rf"(?:uses|is using){_THE}|использует|пользуется|(?:benutzt|verwendet|nutzt)|(?:usa|utiliza)|utilise",
+        many=rf"use{_THE}|используют|пользуются|(?:benutzen|verwenden|nutzen)|(?:usan|utilizan)|utilisent",
     ),
     Connector(
         type="depends_on",
-        one=rf"{_NOW}(?:depends|relies) on{_THE}|requires{_THE}|зависит от|depende de|dépend de",
+        one=rf"(?:depends|relies) on{_THE}|requires{_THE}|зависит от|depende de|dépend de",
         many=rf"(?:depend|rely) on{_THE}|require{_THE}|зависят от|dependen de|dépendent de",
     ),
     Connector(type="depends_on", one="hängt von", many="hängen von", after=r"\s+ab\b"),
@@ -103,7 +115,7 @@ CONNECTORS = (
     ),
     Connector(
         type="reports_to",
-        one=rf"{_NOW}reports to|подчиняется|berichtet an",
+        one=r"reports to|подчиняется|berichtet an",
         many="report to|подчиняются|berichten an",
         exclusive=True,
         people=True,
@@ -111,7 +123,8 @@ CONNECTORS = (
     ),
     Connector(
         type="married_to",
-        one="married|is married to|got married to|is the (?:wife|husband|spouse) of|женат на|замужем за|вышла замуж за|женился на",
+        one="married|is married to|got married to|is the (?:wife|husband|spouse) of|женат на|замужем за|вышла замуж за|женился на"
+        "|est[áa] casad[oa] con|se casó con|est mariée? (?:à|avec)|a épousé|heiratete",
         people=True,
     ),
     Connector(type="married_to", one="ist mit", after=r"\s+verheiratet\b", people=True, open=True),
@@ -144,7 +157,10 @@ CONNECTORS = (
     ),
     Connector(type="acquired", one="acquired|bought|купила|приобрела"),
     Connector(type="owns", one="owns|владеет|besitzt"),
-    Connector(type="leads", one=rf"{_NOW}(?:leads|manages|heads){_THE}|руководит|leitet|dirige"),
+    Connector(
+        type="leads",
+        one=rf"(?:leads|manages|heads){_THE}|руководит(?: проектом| командой| отделом)?|leitet(?: das projekt)?|dirige(?: le projet| el proyecto)?",
+    ),
     Connector(
         type="located_in",
         one="is located in|is situated in|находится в[о]?|расположен[ао]? в[о]?|liegt in|está en|se trouve à",
@@ -153,65 +169,3 @@ CONNECTORS = (
     Connector(type="written_in", one="(?:is|was) written in|написан[ао]? на"),
     Connector(type="runs_on", one="runs on|работает под|läuft auf"),
 )
-
-_ROLE = r"[^\W\d_][\w-]*(?: [^\W\d_][\w-]*){0,2}"
-_OF_ROLE = re.compile(
-    rf"(?P<was>is|was|became|is now|remains|is still),? (?:also )?(?:the |an? )?(?P<role>{_ROLE}) (?:of|at)(?: the)?"
-)
-_APPOSITION = re.compile(rf", (?:the |an? )?(?P<role>{_ROLE}) (?:of|at)(?: the)?")
-_HAS_ROLE = re.compile(rf"['’]s (?P<role>{_ROLE}) (?P<was>is|was)(?: now)?")
-_IS_ROLE = re.compile(r"['’]s (?P<role>[\w-]+(?: [\w-]+)?)(?=\s*(?:[.,;!]|$)|\s+(?:and|at|in|from|since|who)\b)")
-_NO_ROLES = frozenset(
-    ["part", "kind", "sort", "type", "lot", "bit", "one", "some", "all", "most", "result", "end", "top", "out"]
-)
-
-
-def link(between: str, after: str) -> Link | None:
-    """How two names are related by what stands between them, and what follows the second."""
-    words = " ".join(between.removeprefix("()").split()).strip('*_"“”«»„` ').casefold()
-    if not words:
-        return None
-    found = _one().fullmatch(words) or _many().fullmatch(words)
-    if found is None:
-        return _role(words, after)
-    index = int(str(found.lastgroup)[1:])
-    connector = CONNECTORS[index]
-    if connector.after and not re.match(connector.after, after):
-        return None
-    return Link(
-        type=connector.type,
-        exclusive=connector.exclusive,
-        inverse=connector.inverse,
-        people=connector.people,
-        open=connector.open,
-        many=found.re is _many(),
-        past=connector.past,
-    )
-
-
-def _role(words: str, after: str) -> Link | None:
-    if words in {"is", "was"} and (found := _IS_ROLE.match(after)):
-        return _role_link(found["role"].casefold(), former=words == "was")
-    if found := _OF_ROLE.fullmatch(words):
-        return _role_link(found["role"], former=found["was"] == "was")
-    if found := _HAS_ROLE.fullmatch(words):
-        return _role_link(found["role"], former=found["was"] == "was", inverse=True)
-    found = _APPOSITION.fullmatch(words)
-    return _role_link(found["role"]) if found and found["role"].split()[-1] in roles() else None
-
-
-def _role_link(role: str, *, former: bool = False, inverse: bool = False) -> Link | None:
-    if _NO_ROLES.intersection(role.split()):
-        return None
-    name = re.sub(r"[\W_]+", "_", role).strip("_")
-    return Link(f"{'former_' * former}{name}_of"[:50], inverse=inverse)
-
-
-@cache
-def _one() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<c{index}>{one.one})" for index, one in enumerate(CONNECTORS)))
-
-
-@cache
-def _many() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<c{index}>{one.many})" for index, one in enumerate(CONNECTORS) if one.many))

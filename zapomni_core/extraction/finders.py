@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
 
-from zapomni_core.extraction import shapes
+from zapomni_core.extraction import eastern, shapes
 from zapomni_core.extraction.letters import WITHOUT_CAPITALS, cased
 from zapomni_core.extraction.mention import Mention
 
@@ -22,9 +22,12 @@ class Finder(NamedTuple):
 
     def may_find(self, text: str) -> bool:
         """Whether it is worth looking."""
-        if not self.signs:
-            return self.in_ascii or not text.isascii()
-        return any(sign in text for sign in self.signs)
+        if not self.in_ascii and text.isascii():
+            return False
+        for sign in self.signs:
+            if sign in text:
+                return True
+        return not self.signs
 
 
 @cache
@@ -35,7 +38,10 @@ def finders() -> tuple[Finder, ...]:
 
 def _addresses() -> tuple[Finder, ...]:
     w = cased() + "0-9_"
-    url = r"(?:(?<![\w+.-])[a-zA-Z][a-zA-Z0-9+.-]{1,20}://|(?<!\w)www\.)[^\s<>\"'`«»“”„]+"
+    ends = r"\s<>\"'`«»“”„\u3000-\u303f\u3041-\u3096\uff00-\uffef"  # the marks of Chinese and Japanese, and hiragana
+    scheme = r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://"
+    glued = rf"(?<=[{WITHOUT_CAPITALS}])(?:{scheme}|www\.)[^{ends}{WITHOUT_CAPITALS}]+"
+    url = rf"{glued}|(?:(?<![\w+.-]){scheme}|(?<!\w)www\.)[^{ends}]+"
     email = rf"(?<![{w}.+-])[{w}.+-]{{1,64}}@[{w}-]{{1,63}}(?:\.[{w}-]{{1,63}})+"
     return (
         Finder(("://", "www."), re.compile(url), shapes.read_url),
@@ -85,4 +91,6 @@ def _titles() -> tuple[Finder, ...]:
     return (
         Finder(('"', "“", "«", "„", "「", "『", "《", "〈"), re.compile(quoted), shapes.read_title),
         Finder((), re.compile(foreign), shapes.read_foreign, in_ascii=False),
+        Finder((), eastern.persons(), eastern.read_person, in_ascii=False),
+        Finder((), eastern.known(), eastern.read_known, in_ascii=False),
     )

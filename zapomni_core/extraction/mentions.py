@@ -14,8 +14,8 @@ LONGEST_NAME = 500
 """Characters of a name. What is longer is data."""
 
 
-def mentions_in(text: str, *, heading: bool = False) -> tuple[list[Mention], list[Moment]]:
-    """What a sentence names, in its order, no two places overlapping, and the dates among it."""
+def mentions_in(text: str, *, heading: bool = False, german: bool = False) -> tuple[list[Mention], list[Moment]]:
+    """What a sentence names, in its order, no two places overlapping, and the dates among it. `german` is what the whole text is."""
     dates = dates_in(text)
     reader = _Reader(text)
     for date in dates:
@@ -23,7 +23,7 @@ def mentions_in(text: str, *, heading: bool = False) -> tuple[list[Mention], lis
     for finder in finders():
         if finder.may_find(reader.rest):
             reader.read(finder.pattern, finder.read)
-    scene = Scene(text, heading)
+    scene = Scene(text, heading, german)
     reader.read(run(), lambda found: names_in(found, scene))
     return sorted(reader.found, key=lambda mention: mention.start), dates
 

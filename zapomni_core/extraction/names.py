@@ -5,11 +5,17 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
-from zapomni_core.extraction.letters import cased, upper
+from zapomni_core.extraction.gazetteer import given_names, known
+from zapomni_core.extraction.letters import cased, lower, upper
 from zapomni_core.extraction.mention import Mention
+from zapomni_core.extraction.nouns import apposed, is_common, nouns
+from zapomni_core.extraction.openers import Shown
+from zapomni_core.extraction.openers import shown as shown_by_place
+from zapomni_core.extraction.russian import is_russian, nominative
 from zapomni_core.extraction.scene import Scene
+from zapomni_core.extraction.verbs import acting, doing
 from zapomni_core.extraction.words import calendar, heads, not_names, roles, titles
 from zapomni_db.names import shown
 
@@ -19,26 +25,39 @@ _OF_PERSONS = "van der|van den|van de|von der|von den|van|von|bin|ibn"
 _OF_OTHERS = "de la|de los|de las|de|da|del|della|di|dos|du|al|el|of the|of"
 _ABBREVIATED = "Mrs?|Ms|Dr|Prof|St|Sra?|Jr|Hr|Fr|Mme"
 _POSSESSIVE = ("'s", "’s")
+_COMPOUNDS = "based|backed|born|led|owned|style|like|native|only|hosted|related|specific|powered|free|ready|compatible"
+# Turkish puts an apostrophe between a name and the endings of grammar, French one between an article and a noun.
+_TURKISH = "[dt][ae](?:n|ki)?|n?[ıiuü]n|y?[aeıiuü]|nd[ae]n?|y?l[ae]"
+_ELIDED = "[CDJLMNST]|Qu"
 _ARTICLES = frozenset({"the", "a", "an"})
 _KIN = re.compile(r"(?:ович|евич|овна|евна|ична)$")
 _SURNAME = re.compile(r"(?:[оеё]в|[оеё]ва|енко)$")
+_VERB = re.compile(r"[а-я]{2}(?:ть|ться|ли|лись|лся|лась)$")
 _STATE = re.compile(r"[A-Z]\.[A-Z]\.")  # U.S. Army
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Word:
     text: str
     start: int
     joint: str
 
-    @property
-    def folded(self) -> str:
-        return self.text.casefold().replace("ё", "е").rstrip(".").removesuffix("'s").removesuffix("’s")
+    @cached_property
+    def bare(self) -> str:
+        """Without what makes it a possessive."""
+        return self.text.removesuffix("'s").removesuffix("’s")
 
-    @property
+    @cached_property
+    def folded(self) -> str:
+        return self.bare.casefold().replace("ё", "е").rstrip(".")
+
+    @cached_property
     def is_marked(self) -> bool:
         """Whether it has a capital letter that no beginning explains: NASA, GitHub."""
-        letters = self.text.removesuffix("'s").removesuffix("’s").replace("-", "")
+        letters = self.bare
+        if letters[1:].islower():
+            return False
+        letters = letters.replace("-", "")
         return len(letters) > 1 and any(map(str.isupper, letters[1:])) and "'" not in letters and "’" not in letters
 
     @property
@@ -69,10 +88,16 @@ def names_in(found: re.Match[str], scene: Scene) -> Iterator[Mention]:
 def _item() -> str:
     """An abbreviated title, an initial, or a word with the hyphens and apostrophes within it."""
     w = cased() + "0-9"
+    inner = rf"(?!['’](?:{_TURKISH})(?![{w}])|-(?:{_COMPOUNDS})(?![{w}]))['’‑-]"
     return (
-        rf"(?:(?:{_ABBREVIATED})\.|[{upper()}]\.(?=[ \u00a0]?[{upper()}])"
-        rf"|[{upper()}](?:['’](?=[{upper()}]))?[{w}]*+(?:['’‑-][{w}]++)*+)"
+        rf"(?:(?:{_ABBREVIATED})\.|(?:[{upper()}]\.){{2,4}}(?![ \u00a0]?[{upper()}])|[{upper()}]\.(?=[ \u00a0]?[{upper()}])"
+        rf"|(?!(?:{_ELIDED})['’][{lower()}])[{upper()}](?:['’](?=[{upper()}]))?[{w}]*+(?:{inner}[{w}]++)*+)"
     )
+
+
+@cache
+def _bends() -> re.Pattern[str]:
+    return re.compile(rf"['’](?:{_TURKISH})(?![{cased()}])")
 
 
 @cache
@@ -107,6 +132,8 @@ def _continues(group: list[_Word], word: _Word, scene: Scene) -> bool:
     last = group[-1]
     if last.text.endswith(_POSSESSIVE) or {last.folded, word.folded} & calendar() or "I" in {last.text, word.text}:
         return False
+    if last.folded in given_names() and _bends().match(scene.text, word.start + len(word.text)):
+        return False  # Ayşe İstanbul'da
     if word.joint.startswith("of"):
         return last.folded in heads()
     if word.joint in {"von", "de"} and scene.german:
@@ -116,47 +143,66 @@ def _continues(group: list[_Word], word: _Word, scene: Scene) -> bool:
 
 def _mention(words: list[_Word], scene: Scene) -> Mention | None:
     words, opens, titled = _without_leading(words, scene)
-    if not _is_name(words, scene):
+    if not _is_name(words, scene) or (not titled and _is_word(words, opens=opens)):
         return None
     start, last = words[0].start, words[-1]
     possessive = last.text.endswith(_POSSESSIVE)
     end = last.start + len(last.text) - 2 * possessive
-    sure = titled or _is_sure(words, scene, opens=opens, possessive=possessive)
-    if not sure and scene.has_article_before(start):
+    seen = "surely" if titled or possessive else _seen(words, scene, end, opens=opens)
+    if seen != "surely" and scene.has_article_before(start):
         return None
     name = shown(scene.text[start:end])
-    return Mention(start, end, name, "person" if titled or _is_person(name, words) else "name", sure)
+    if is_russian(name):
+        name = nominative(name)
+    kind = "person" if titled or _is_person(name, words) else "name"
+    return Mention(start, end, name, kind, seen == "surely", seen == "perhaps")
 
 
 def _without_leading(words: list[_Word], scene: Scene) -> tuple[list[_Word], bool, bool]:
     """The words from the first one that can be part of a name; whether something begins there, and whether a title went before."""
     opens, titled = scene.opens_at(words[0].start), False
-    while words and _leads(words[0], alone=not words[1:], opens=opens):
-        titled = words[0].folded in titles()
+    while words and _leads(words[0], alone=not words[1:], opens=opens, german=scene.german):
+        titled = words[0].folded in titles() or (scene.german and words[0].folded in apposed())
         words, opens = words[1:], False
     return words, opens, titled
 
 
-def _leads(word: _Word, *, alone: bool, opens: bool) -> bool:
+def _leads(word: _Word, *, alone: bool, opens: bool, german: bool) -> bool:
     if word.folded in roles() or (word.folded in titles() and not alone):
         return True
+    if not alone and (((opens or german) and word.folded in apposed()) or (opens and _is_verb(word))):
+        return True
     return word.is_plain and (alone or opens or word.folded in _ARTICLES)
+
+
+def _is_verb(word: _Word) -> bool:
+    return word.folded in acting() or (_VERB.search(word.folded) is not None and word.folded not in given_names())
 
 
 def _is_name(words: list[_Word], scene: Scene) -> bool:
     if not words or len(words) > MOST_WORDS or scene.shouted:
         return False
     if len(words) == 1:
-        return len(words[0].text.removesuffix("'s").removesuffix("’s").rstrip(".")) > 1
+        return len(words[0].bare.rstrip(".")) > 1
     return len(words) < _SHOUTED or not all(word.text.isupper() for word in words)
 
 
-def _is_sure(words: list[_Word], scene: Scene, *, opens: bool, possessive: bool) -> bool:
-    if any(word.is_marked for word in words):
-        return True
-    if scene.heading or (scene.german and len(words) == 1):
-        return False
-    return not opens or possessive or len(words) > 1
+def _is_word(words: list[_Word], *, opens: bool) -> bool:
+    """Whether it is one word that names nothing: a noun like any other, or a verb that opens something."""
+    word = words[0]
+    return len(words) == 1 and not word.is_marked and (word.folded in nouns() or (opens and word.folded in doing()))
+
+
+def _seen(words: list[_Word], scene: Scene, end: int, *, opens: bool) -> Shown:
+    """How sure it is that words with capital letters are a name."""
+    word = words[0].folded
+    if any(one.is_marked for one in words) or (len(words) == 1 and word in known()):
+        return "surely"
+    if scene.heading or len(words) > 1:
+        return "not" if scene.heading else "surely"
+    if scene.german and not opens:
+        return "surely" if scene.has_name_at(words[0].start) and not is_common(word) else "not"
+    return shown_by_place(word, scene.text, words[0].start, end) if opens else "surely"
 
 
 def _is_person(name: str, words: list[_Word]) -> bool:
@@ -165,6 +211,8 @@ def _is_person(name: str, words: list[_Word]) -> bool:
         return True
     if any(word.is_initial for word in words[:-1]):
         return not _STATE.match(name)
+    if name.partition(" ")[0].casefold().replace("ё", "е") in given_names() and len(words) < _SHOUTED:
+        return True
     return len(words) > 1 and (
         any(_KIN.search(word.text) for word in words) or _SURNAME.search(words[-1].text) is not None
     )

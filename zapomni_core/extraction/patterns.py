@@ -7,10 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from zapomni_core.extraction import connectors
-from zapomni_core.extraction.connectors import Link, link
+from zapomni_core.extraction.connectors import LONGEST
 from zapomni_core.extraction.dates import Moment, moments_in
+from zapomni_core.extraction.gazetteer import places
+from zapomni_core.extraction.linking import Link, link
 from zapomni_core.extraction.mention import Mention
+from zapomni_core.extraction.pronouns import is_person, with_pronouns
+from zapomni_core.extraction.verbs import doing
+from zapomni_core.extraction.wording import bare, continued
 
 _AND = re.compile(r"\s*,?\s+(?:and|и|und|y|e|et|sowie|&)\s+")
 _COMMA = re.compile(r"\s*,\s+")
@@ -18,6 +22,12 @@ _DOUBT = re.compile(
     r"\b(?:if|whether|unless|maybe|perhaps|would|not|если|ли|возможно|может|не|wenn|falls|ob|vielleicht|nicht|quizás|peut-être)\b",
     re.IGNORECASE,
 )
+# A name after these is not what the sentence is about: "The team in Berlin uses Redis."
+_PART = re.compile(
+    r"\b(?:of|in|at|from|with|for|by|de|du|des|von|vom|bei|mit|aus|chez|con|en|à|из|от|у|с|для|в|о|к|d['’])\s*$",
+    re.IGNORECASE,
+)
+_MARKS = " \t\"'“„«(*_[>-•"
 _QUESTION = ("?", "？", "؟")
 _OUTSIDE = frozenset({"date"})
 _AFTER = 40
@@ -36,17 +46,28 @@ class Stated:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is said to be so no more."""
+        return self.link.ended
+
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
     subjects: Sequence[Mention]
     link: Link
     objects: Sequence[Mention]
+    start: int
 
 
-def stated_in(text: str, mentions: Sequence[Mention], dates: Sequence[Moment]) -> list[Stated]:
-    """What a sentence states of what it names. Places count from its start. A question states nothing."""
-    named = [mention for mention in mentions if mention.type not in _OUTSIDE]
+def stated_in(
+    text: str, mentions: Sequence[Mention], dates: Sequence[Moment], topic: Mention | None = None
+) -> list[Stated]:
+    """What a sentence states of what it names. Places count from its start. A question states nothing.
+
+    `topic` is whom the sentence before it is about.
+    """
+    named = with_pronouns(text, [mention for mention in mentions if mention.type not in _OUTSIDE], topic)
     if len(named) < 2 or text.rstrip("\"'”») ").endswith(_QUESTION):  # noqa: PLR2004 (it takes two)
         return []
     clauses = list(_clauses(text, named))
@@ -59,34 +80,79 @@ def stated_in(text: str, mentions: Sequence[Mention], dates: Sequence[Moment]) -
 
 def _is_of(moment: Moment, at: int, clauses: Sequence[_Clause]) -> bool:
     """Whether a date belongs to a clause. Between two clauses, only `since` and `until` look back for certain."""
-    if moment.start < clauses[at].subjects[0].start:
+    if moment.start < clauses[at].start:
         return at == 0
     if at + 1 == len(clauses):
         return True
-    return moment.start < clauses[at + 1].subjects[0].start and moment.side != "at"
+    return moment.start < clauses[at + 1].start and moment.side != "at"
 
 
 def _clauses(text: str, named: Sequence[Mention]) -> Iterator[_Clause]:
     links = [_link(text, named, at) for at in range(len(named) - 1)]
+    last: _Clause | None = None
     for at, found in enumerate(links):
-        if found is None or _DOUBT.search(text, max(0, named[at].start - _LOOK_BACK), named[at].start):
-            continue
-        subjects = _subjects(text, named, at) if found.many else named[at : at + 1]
-        if found.many and len(subjects) == 1:
-            continue
-        clause = _Clause(subjects, found, _objects(text, named, links, at + 1 + found.past))
-        if clause.objects and (found.open or all(thing.sure for thing in clause.objects)):
+        clause = _clause(text, named, links, at) if found else _continued(text, named, links, at, last)
+        if clause is not None:
+            last = clause
             yield clause
+
+
+def _clause(text: str, named: Sequence[Mention], links: Sequence[Link | None], at: int) -> _Clause | None:
+    found = links[at]
+    if found is None or _is_doubted(text, named[at].start):
+        return None
+    subjects = _subjects(text, named, at) if found.many else named[at : at + 1]
+    if (found.many and len(subjects) == 1) or _PART.search(text, max(0, subjects[0].start - _AFTER), subjects[0].start):
+        return None
+    return _whole(subjects, found, _objects(text, named, links, at + 1 + found.past), subjects[0].start)
+
+
+def _continued(
+    text: str, named: Sequence[Mention], links: Sequence[Link | None], at: int, last: _Clause | None
+) -> _Clause | None:
+    """A second thing that is said of the same subject: `Anna works at Acme and lives in Berlin`."""
+    first, second = named[at], named[at + 1]
+    if second.start - first.end > LONGEST or _is_doubted(text, first.start):
+        return None
+    said = continued(bare(text[first.end : second.start]))
+    if said is None or not (subjects := _same_subjects(text, named, at, last, said[0])):
+        return None
+    found = link(said[1], text[second.end : second.end + _AFTER])
+    if found is None or found.many or found.inverse:
+        return None
+    return _whole(subjects, found, _objects(text, named, links, at + 1 + found.past), first.end)
+
+
+def _same_subjects(
+    text: str, named: Sequence[Mention], at: int, last: _Clause | None, head: str
+) -> Sequence[Mention] | None:
+    """Those of the clause that ends here, else whom the sentence begins with, if a verb follows."""
+    if last is not None:
+        return last.subjects if last.objects[-1] is named[at] and not head else None
+    opens = not text[: named[0].start].strip(_MARKS)
+    verb = text[named[0].end : named[0].end + _AFTER].split(maxsplit=1)[:1]
+    return named[:1] if opens and (at == 0 or not head) and verb and verb[0].casefold() in doing() else None
+
+
+def _whole(subjects: Sequence[Mention], found: Link, objects: Sequence[Mention], start: int) -> _Clause | None:
+    if found.ended and found.type == "works_at" and any(is_person(one) or one.key in places() for one in objects):
+        return None  # who left somebody or some place did not work there
+    is_known = found.open or all(thing.sure for thing in objects)
+    return _Clause(subjects, found, objects, start) if objects and is_known else None
+
+
+def _is_doubted(text: str, start: int) -> bool:
+    return _DOUBT.search(text, max(0, start - _LOOK_BACK), start) is not None
 
 
 def _link(text: str, named: Sequence[Mention], at: int) -> Link | None:
     first, second = named[at], named[at + 1]
-    if second.start - first.end > connectors.LONGEST:
+    if second.start - first.end > LONGEST:
         return None
     between, after = text[first.end : second.start], text[second.end : second.end + _AFTER]
     if between.strip() == "(" and after.startswith(")") and _is_short_for(second.name, first.name):
         return Link("also_known_as")
-    return link(between, after)
+    return link(bare(between), after)
 
 
 def _is_short_for(short: str, name: str) -> bool:
@@ -127,12 +193,13 @@ def _objects(text: str, named: Sequence[Mention], links: Sequence[Link | None], 
 
 def _stated(clause: _Clause, moments: Sequence[Moment]) -> Iterator[Stated]:
     since, until = _period(moments)
-    found = clause.link
-    exclusive = found.exclusive and len(clause.objects) == 1
+    exclusive = clause.link.exclusive and len(clause.objects) == 1
+    if clause.link.ended:
+        since, until = None, until or since
     for subject in clause.subjects:
         for thing in clause.objects:
-            first, second = (thing, subject) if found.inverse else (subject, thing)
-            yield Stated(first, found, second, exclusive, since, until)
+            first, second = (thing, subject) if clause.link.inverse else (subject, thing)
+            yield Stated(first, clause.link, second, exclusive, since, until)
 
 
 def _period(moments: Sequence[Moment]) -> tuple[datetime | None, datetime | None]:

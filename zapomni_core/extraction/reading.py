@@ -1,16 +1,23 @@
 """Reads a text by rules: first everything it names, then what it states of that, then what it only mentions together."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import combinations, islice, pairwise
 
 from zapomni_core.extraction.code import read_code
 from zapomni_core.extraction.collecting import MOST_MENTIONS, Collection
-from zapomni_core.extraction.connectors import Link
 from zapomni_core.extraction.dates import Moment
+from zapomni_core.extraction.endings import current, settled
+from zapomni_core.extraction.linking import Link
 from zapomni_core.extraction.mention import Mention
 from zapomni_core.extraction.mentions import mentions_in
 from zapomni_core.extraction.patterns import Stated, stated_in
+from zapomni_core.extraction.pronouns import topic_of
+from zapomni_core.extraction.russian import is_russian, merged
+from zapomni_core.extraction.scene import is_german
 from zapomni_core.extraction.sentences import Sentence, sentences_of
 from zapomni_db.records import MENTIONED_WITH, Extraction
 
@@ -18,6 +25,8 @@ NAME = "rules"
 MOST_TOGETHER = 8
 """Entities of a sentence of which every pair is related; of more, only those that stand next to each other."""
 LONGEST_QUOTE = 300
+_ENOUGH = 4000
+"""Characters that tell whether a text is German."""
 _BESIDE = frozenset({"date", "url", "tag"})
 """Types that say something of a name, but nothing of each other."""
 
@@ -42,13 +51,20 @@ class _Part:
         return (start, self.sentence.end) if whole else (start + first, start + last)
 
 
-def read(text: str, is_stopped: Callable[[], bool] = lambda: False) -> Extraction:
-    """What a text names and says, in time that grows with its length. Asks between sentences whether to stop."""
+def read(text: str, is_stopped: Callable[[], bool] = lambda: False, moment: datetime | None = None) -> Extraction:
+    """What a text names and says, in time that grows with its length. Asks between sentences whether to stop.
+
+    What the text says to be so no more ended at `moment`, unless it says when.
+    """
     collection = Collection(NAME)
     parts = list(_attentive(_scanned(text), is_stopped))
+    _merge_cases(parts)
     known = {mention.key for part in parts for mention in part.mentions if mention.sure}
+    known |= _repeated(text, parts)
+    topic: Mention | None = None
     for part in _attentive(parts, is_stopped):
-        _state(part, known)
+        topic = _state(part, known, topic)
+    _settle(parts, moment)
     known |= {mention.key for part in parts for one in part.stated for mention in (one.subject, one.object)}
     for part in _attentive(parts, is_stopped):
         _collect(collection, part, known)
@@ -66,17 +82,33 @@ def _attentive(parts: Iterable[_Part], is_stopped: Callable[[], bool]) -> Iterat
 
 def _scanned(text: str) -> Iterator[_Part]:
     """The sentences that name something, up to where the text has named enough."""
-    left = MOST_MENTIONS
+    left, german = MOST_MENTIONS, is_german(text[:_ENOUGH])
     for sentence in sentences_of(text):
-        part = _scan_code(sentence, left) if sentence.code else _scan(sentence)
+        part = _scan_code(sentence, left) if sentence.code else _scan(sentence, german=german)
         left -= len(part.mentions)
         yield part
         if left <= 0:
             break
 
 
-def _scan(sentence: Sentence) -> _Part:
-    return _Part(sentence, *mentions_in(sentence.text, heading=sentence.heading))
+def _scan(sentence: Sentence, *, german: bool) -> _Part:
+    return _Part(sentence, *mentions_in(sentence.text, heading=sentence.heading, german=german))
+
+
+def _merge_cases(parts: Iterable[_Part]) -> None:
+    """Call a Russian name the same in all its cases."""
+    names = {one.name for part in parts for one in part.mentions if is_russian(one.name) and " " not in one.name}
+    if main := merged(names):
+        for part in parts:
+            part.mentions = [replace(one, name=main.get(one.name, one.name)) for one in part.mentions]
+
+
+def _repeated(text: str, parts: Iterable[_Part]) -> set[str]:
+    """Words that open sentences as names do, more than once, and that the text never has in small letters."""
+    unsure = [one for part in parts for one in part.mentions if not one.sure and not part.sentence.heading]
+    count = Counter(one.key for one in unsure)
+    likely = {one.key for one in unsure if one.likely and count[one.key] > 1}
+    return {key for key in likely if not re.search(rf"\b{re.escape(key)}\b", text)}
 
 
 def _scan_code(sentence: Sentence, most: int) -> _Part:
@@ -88,11 +120,23 @@ def _scan_code(sentence: Sentence, most: int) -> _Part:
     return part
 
 
-def _state(part: _Part, known: set[str]) -> None:
-    """Find what a sentence states. A name that is sure anywhere in the text is sure here."""
-    if not part.sentence.code:
-        part.mentions = [replace(one, sure=True) if one.key in known else one for one in part.mentions]
-        part.stated = stated_in(part.sentence.text, part.mentions, part.dates)
+def _state(part: _Part, known: set[str], topic: Mention | None) -> Mention | None:
+    """Find what a sentence states, and whom it is about. A name that is sure anywhere in the text is sure here."""
+    if part.sentence.code:
+        return None
+    part.mentions = [replace(one, sure=True) if not one.sure and one.key in known else one for one in part.mentions]
+    part.stated = stated_in(part.sentence.text, part.mentions, part.dates, topic)
+    about = topic_of(part.sentence.text, part.mentions)
+    if about is None and topic and any(one.subject.key == topic.key for one in part.stated):
+        return topic
+    return about
+
+
+def _settle(parts: Iterable[_Part], moment: datetime | None) -> None:
+    """Say of what has ended when, or that it is past."""
+    followed = current(one for part in parts for one in part.stated)
+    for part in parts:
+        part.stated = list(settled(part.stated, moment, followed))
 
 
 def _collect(collection: Collection, part: _Part, known: set[str]) -> None:

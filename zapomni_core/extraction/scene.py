@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-_OPENERS = " \t\"'“„«‘(*_[>`"
+from zapomni_core.extraction.openers import is_labelled
+
+_OPENERS = " \t\"'“„«‘(*_[>`¿¡"
 _STARTS = ":.!?…—–;|•-\n\0"
 _LOOK_BACK = 12
 
@@ -20,6 +22,11 @@ _ARTICLE = re.compile(
     r"\b(?:d(?:er|ie|as|em|en|es)|(?:[mds]|k)?eine?[mnrs]?|ihre?[mnrs]?|unse?re?[mnrs]?|diese[mnrs]?|jede[mnrs]?|im|am|vom|zum|zur)\s+$",
     re.IGNORECASE,
 )
+# What in German has a name after it, and no noun unless with an article.
+_NAMED = re.compile(
+    r"\b(?:bei|läuft (?:auf|unter)|(?:hängt|hängen|abhängig) von|basiert auf|heißt|namens|nutz(?:t|en)|verwende(?:t|n)|benutz(?:t|en))\s+$"
+)
+_PLURAL = re.compile(r"\w{3,}(?:en|ern)\b")
 _SHOUTED = 3
 
 
@@ -29,11 +36,14 @@ class Scene:
 
     text: str
     heading: bool = False
+    in_german: bool = False
 
     @cached_property
     def german(self) -> bool:
-        """Whether it is German."""
-        return _GERMAN.search(self.text) is not None and _NOT_GERMAN.search(self.text) is None
+        """Whether it is German, by its own words, or by those around it where it has none that tell."""
+        if _NOT_GERMAN.search(self.text):
+            return False
+        return self.in_german or _GERMAN.search(self.text) is not None
 
     @cached_property
     def shouted(self) -> bool:
@@ -48,3 +58,14 @@ class Scene:
     def has_article_before(self, start: int) -> bool:
         """Whether a German article stands before a word: then it is a noun like any other."""
         return self.german and _ARTICLE.search(self.text[max(0, start - _LOOK_BACK) : start]) is not None
+
+    def has_name_at(self, start: int) -> bool:
+        """Whether what stands before a German word has a name after it, or a list of people is there."""
+        before = self.text[max(0, start - 2 * _LOOK_BACK) : start]
+        named = _NAMED.search(before) is not None and _PLURAL.match(self.text, start) is None
+        return named or is_labelled(self.text, start)
+
+
+def is_german(text: str) -> bool:
+    """Whether most of the words that tell are German."""
+    return len(_GERMAN.findall(text)) > len(_NOT_GERMAN.findall(text))

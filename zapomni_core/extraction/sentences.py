@@ -85,8 +85,9 @@ def _stop(text: str, start: int, end: int) -> int:
     limit = min(start + LONGEST, end)
     at = start
     while found := _end().search(text, at, limit):
+        is_ours = found.end() > start  # a full stop that no space follows also ends what went before
         at = max(found.end(), at + 1)
-        if not _ABBREVIATION.search(text, max(0, found.start() - _LOOK_BACK), found.end()):
+        if is_ours and not _ABBREVIATION.search(text, max(0, found.start() - _LOOK_BACK), found.end()):
             return at
     return limit if limit == end else _last_space(text, start, limit)
 

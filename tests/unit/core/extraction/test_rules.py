@@ -44,6 +44,14 @@ async def test_it_says_who_read():
     assert found.extractor == extractor.name == "rules"
 
 
+async def test_what_is_so_no_more_ended_at_the_time_of_the_text_or_now():
+    text, moment = "Anna no longer works at Acme.", datetime(2023, 5, 8, tzinfo=UTC)
+    (then,) = (await RulesExtractor().extract(text, timestamp=moment)).relations
+    (now,) = (await RulesExtractor().extract(text)).relations
+    assert then.valid_until == moment
+    assert now.valid_until > moment
+
+
 async def test_it_reads_in_another_thread(monkeypatch):
     threads = []
 
@@ -59,7 +67,7 @@ async def test_it_reads_in_another_thread(monkeypatch):
 async def test_whoever_is_cancelled_stops_the_reading(monkeypatch):
     begun, ended = threading.Event(), threading.Event()
 
-    def read(_text, is_stopped):
+    def read(_text, is_stopped, _moment):
         begun.set()
         while not is_stopped():
             pass
