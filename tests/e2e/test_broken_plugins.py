@@ -44,6 +44,7 @@ FAILURES = {
         "there is no hook 'zapomni_tool' (broken_misspelt_hook.py:",
         "rename it to zapomni_tools",
     ),
+    "number_as_key": ("tools", "must be plain JSON", "mend the tool"),
     "remote_ref": ("tools", "$ref that leads outside", "mend the tool"),
     "second_hello": ("tools", "tool 'hello' already belongs to plugin 'hello'", '[rename] "second_hello.hello" ='),
     "slow_import": ("import", "took longer than 2 s", "plugins.import_seconds"),

@@ -24,12 +24,19 @@ def check_schema(schema: Mapping[str, Any], what: str) -> None:
 
 
 def is_json(value: Any) -> bool:
-    """Whether the value can be sent as JSON text: no other objects, no NaN, no lone surrogates, no circles."""
+    """Whether the value is JSON: no other objects, no key but text, no NaN, no lone surrogates, no circles."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        return _has_text_keys(value)
     except (TypeError, ValueError, RecursionError):
         return False
-    return True
+
+
+def _has_text_keys(value: Any) -> bool:
+    """Whether every key is text: `json` would quietly write 1 as "1", which others refuse to send."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _has_text_keys(part) for key, part in value.items())
+    return not isinstance(value, list | tuple) or all(map(_has_text_keys, value))
 
 
 def validator(schema: Mapping[str, Any]) -> Any:

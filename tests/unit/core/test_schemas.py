@@ -121,11 +121,19 @@ def test_a_schema_that_is_deeper_than_anybody_writes_is_left_to_the_thorough_che
     assert validator(schema).is_valid([[]])
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), float("inf"), "\ud800", {"a": {1, 2}}, b"bytes"])
+@pytest.mark.parametrize(
+    "value", [object(), float("nan"), float("inf"), "\ud800", {"a": {1, 2}}, b"bytes", [{1: 2}], ({None: 1},)]
+)
 def test_what_cannot_be_sent_as_json_is_no_json(value):
     assert not is_json({"default": value})
     with pytest.raises(ValueError, match="must be plain JSON"):
         check_schema({"type": "object", "properties": {"a": {"default": value}}}, "Schema")
+
+
+@pytest.mark.parametrize("schema", [{1: 2}, {"properties": {1: {}}}, {"properties": {"a": {"default": [{True: 0}]}}}])
+def test_a_key_that_is_no_text_is_refused_at_any_depth(schema):
+    with pytest.raises(ValueError, match="must be plain JSON"):
+        check_schema({"type": "object"} | schema, "Schema")
 
 
 def test_a_schema_that_contains_itself_is_no_json():
