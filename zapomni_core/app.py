@@ -11,7 +11,7 @@ from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, PluginError
 from zapomni_core.host.discovery import Found, bare_name, discover, from_file
 from zapomni_core.host.lifespans import Lifespans
-from zapomni_core.host.loading import Loader
+from zapomni_core.host.loading import Loader, Offer
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool
@@ -56,6 +56,10 @@ class App:
     def commands(self) -> "Commands":
         """What plugins add to the command line."""
         return self._loader.commands
+
+    def offer(self, plugin: PluginReport) -> Offer:
+        """What a plugin that is reported on was found to be: its object, its settings, what it offers."""
+        return self._loader.offer(plugin)
 
     def load(self, found: Sequence[Found], *, strict: bool = False) -> None:
         """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed."""

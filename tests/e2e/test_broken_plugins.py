@@ -33,11 +33,22 @@ GOOD_TOOLS = {
 }
 FAILURES = {
     "bad_schema": ("tools", "properties/count/type breaks the rule", "mend the tool"),
+    "blocking_hook": ("hooks", "zapomni_tools took longer than 2 s", "do slow work in the lifespan"),
+    "exiting_property": (
+        "tools",
+        "SystemExit: 7 (broken_exiting_property.py:14: sys.exit(7))",
+        "mend the tool",
+    ),
     "exits_at_import": ("import", "SystemExit: 3", "must not exit at import"),
     "import_error": (
         "import",
         "No module named 'a_library_that_nobody_has'",
         "-m pip install a-library-that-nobody-has",
+    ),
+    "interrupting_hook": (
+        "hooks",
+        "KeyboardInterrupt (broken_interrupting_hook.py:8: raise KeyboardInterrupt)",
+        "mend zapomni_middleware",
     ),
     "misspelt_hook": (
         "hooks",

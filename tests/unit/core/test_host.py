@@ -91,14 +91,81 @@ def test_one_raising_hook_loses_no_other_plugins_tools():
     assert 'raise RuntimeError("boom")' in failure(app, "broken").cause
 
 
-def test_a_hook_that_exits_is_a_failure_of_its_plugin():
+class OnItsOwn(BaseException):
+    """What no library should raise."""
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), OnItsOwn("mine")])
+@pytest.mark.parametrize("where", ["hook", "iteration", "property"])
+def test_whatever_a_plugins_own_code_raises_is_a_failure_of_that_plugin(raised, where):
     @hookimpl
     def zapomni_tools():
-        sys.exit(3)
+        if where == "hook":
+            raise raised
+        return offered()
 
-    broken = ModuleType("broken")
-    broken.zapomni_tools = zapomni_tools
-    assert failure(load(broken=broken), "broken").stage == "hooks"
+    def offered():
+        if where == "iteration":
+            raise raised
+        yield Raising()
+
+    class Raising:
+        name = "raising"
+        input_schema = {"type": "object", "properties": {}}  # noqa: RUF012 (as authors write it)
+
+        @property
+        def description(self):
+            raise raised
+
+    app = load(bad=offering(zapomni_tools=zapomni_tools), good=offering(make_tool("one")))
+    assert type(raised).__name__ in failure(app, "bad").cause
+    assert "(test_host.py:" in failure(app, "bad").cause
+    assert failure(app, "bad").stage == ("tools" if where == "property" else "hooks")
+    assert names(app) == ["one"]
+
+
+@pytest.mark.parametrize("hook", ["zapomni_settings", "zapomni_tools", "zapomni_lifespan"])
+def test_a_hook_that_does_not_return_is_left_out_after_the_limit_and_the_others_are_taken(hook):
+    release = threading.Event()
+
+    def block():
+        release.wait(30)
+
+    app = App(Settings.model_validate({"plugins": {"import_seconds": 0.05}}))
+    bad = offering(**{hook: hookimpl(specname=hook)(block)})
+    try:
+        app.load([Found("bad", plugin=bad), Found("good", plugin=offering(make_tool("one")))])
+    finally:
+        release.set()
+    assert failure(app, "bad").cause == f"{hook} took longer than 0.05 s"
+    assert "plugins.import_seconds" in failure(app, "bad").fix
+    assert names(app) == ["one"]
+
+
+def test_an_error_that_cannot_even_be_read_is_a_failure_of_its_plugin():
+    class UnreadableError(Exception):
+        def __str__(self):
+            raise SystemExit
+
+    @hookimpl
+    def zapomni_tools():
+        raise UnreadableError
+
+    assert "its text raised SystemExit" in failure(load(bad=offering(zapomni_tools=zapomni_tools)), "bad").cause
+
+
+def test_a_hundred_plugins_need_no_hundred_threads():
+    threads = []
+
+    @hookimpl
+    def zapomni_tools():
+        threads.append(threading.current_thread())
+        return []
+
+    app = App()
+    app.load([Found(f"guest{number}", plugin=offering(zapomni_tools=zapomni_tools)) for number in range(100)])
+    assert len(threads) == 100
+    assert len(set(threads)) == 1
 
 
 def zapomni_tools():
@@ -351,6 +418,27 @@ def test_a_name_taken_by_another_distribution_is_refused_before_the_import(insta
         ("b-second", "failed", "discover"),
     ]
     assert app.report.get("twin").state == "loaded"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "missing"),
+    [(None, "name"), ("Metadata-Version: 2.1\nVersion: 1.0\n", "name"), ("Name: zapomni-plugin-torn\n", "version")],
+)
+def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one(
+    installed, tmp_path, metadata, missing
+):
+    installed("torn", "raise AssertionError('imported')", "a-torn")
+    [file] = tmp_path.glob("*torn*/METADATA")
+    file.write_text(metadata) if metadata else file.unlink()
+    assert failure(load_installed("torn"), "torn").stage == "discover"
+    installed("torn", "", "zapomni-plugin-whole")
+    app = load_installed("torn")
+    torn, whole = sorted(app.report, key=lambda one: one.state)
+    assert (torn.state, torn.stage) == ("failed", "discover")
+    assert isinstance(torn.version, str)
+    assert torn.cause.endswith(f"a_torn-1.0.dist-info tells no {missing}")
+    assert "remove that directory" in torn.fix
+    assert (whole.state, whole.distribution) == ("loaded", "zapomni-plugin-whole")
 
 
 @pytest.mark.parametrize(
