@@ -17,8 +17,10 @@ from zapomni_core.call import Call, CallContext, ReportProgress, call_context, i
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.validation import CheckedTool
 from zapomni_core.middleware import STAGES, CallNext, Middleware, Result, around
+from zapomni_core.observing import observed
 from zapomni_core.responses import ErrorResponse, ErrorType
 from zapomni_core.results import ERROR_KEY, check_result, describe_failure, error_result
+from zapomni_core.strangers import is_cancellation
 from zapomni_core.watchdog import Watchdog
 
 log = logging.getLogger("zapomni.dispatch")
@@ -140,9 +142,9 @@ class Dispatcher:
         stages: dict[str, list[Middleware]] = {stage: [] for stage in STAGES}
         for _, one in self._middleware:
             stages[one.stage].append(one)
-        self._guarded = _chain(stages["guard"], self._run)
-        self._transformed = _chain(stages["transform"], self._validate)
-        self._observed = _chain(stages["observe"], self._look_up)
+        self._guarded = _chain(around, stages["guard"], self._run)
+        self._transformed = _chain(around, stages["transform"], self._validate)
+        self._observed = _chain(observed, stages["observe"], self._look_up)
 
     async def _look_up(self, call: Call) -> Result:
         tool = self._registry.get(call.name)
@@ -151,7 +153,7 @@ class Dispatcher:
         try:
             return self._checked(await self._transformed(call), tool)
         except BaseException as error:
-            if _is_cancellation(error) or isinstance(error, self.pass_through):
+            if is_cancellation(error) or isinstance(error, self.pass_through):
                 raise
             return self._failed(error, tool)
 
@@ -207,10 +209,10 @@ class Dispatcher:
         return _timed_result(response, tool)
 
 
-def _chain(middleware: list[Middleware], innermost: CallNext) -> CallNext:
+def _chain(link: Callable[[Middleware, CallNext], CallNext], middleware: list[Middleware], end: CallNext) -> CallNext:
     for one in reversed(middleware):
-        innermost = around(one, innermost)
-    return innermost
+        end = link(one, end)
+    return end
 
 
 def _refusal(
@@ -234,9 +236,3 @@ def _failure_of(result: Result) -> str | None:
         return None
     record = result.get("structuredContent") or result.get("_meta", {}).get(ERROR_KEY)
     return str(record.get("error_type", "error")) if isinstance(record, dict) else "error"
-
-
-def _is_cancellation(error: BaseException) -> bool:
-    """Whether this task was really cancelled; a tool may also raise CancelledError by itself."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -380,6 +380,85 @@ async def test_an_observer_can_neither_fail_a_call_nor_change_it(when, caplog):
     assert (when == "instead") or caplog.records[-1].message == "observer_failed"
 
 
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit(), OnItsOwn()]
+)
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_whatever_an_observer_raises_the_call_stands(when, raised, caplog):
+    async def fail(call, call_next):
+        if when == "after":
+            await call_next(call)
+        raise raised
+
+    dispatcher = dispatcher_of(LocalTool(done))
+    dispatcher.use("guest", [Around("observe", fail)])
+    assert await dispatcher.call("probe", {}) == ToolResult.text("done")
+    assert caplog.records[-1].message == "observer_failed"
+
+
+@pytest.mark.parametrize("heeds", [True, False])
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_an_observer_that_hangs_loses_no_answer(when, heeds, monkeypatch, caplog):
+    monkeypatch.setattr("zapomni_core.observing.OBSERVER_SECONDS", 0.05)
+    release = asyncio.Event()
+
+    async def hang(call, call_next):
+        if when == "after":
+            await call_next(call)
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                if heeds:
+                    raise
+
+    dispatcher = dispatcher_of(LocalTool(done))
+    dispatcher.use("guest", [Around("observe", hang)])
+    assert await dispatcher.call("probe", {}) == ToolResult.text("done")
+    assert [record.message for record in caplog.records] == ["observer_is_late"]
+    release.set()
+
+
+async def test_what_an_observer_does_to_what_it_sees_changes_nothing():
+    async def show(arguments):
+        return ToolResult.text("x", structured={"given": arguments["list"]})
+
+    async def meddle(call, call_next):
+        call.arguments["list"].append("more")
+        result = await call_next(call)
+        result["structuredContent"]["given"].append("much more")
+        result["content"].clear()
+
+    dispatcher = dispatcher_of(LocalTool(show))
+    dispatcher.use("guest", [Around("observe", meddle), Around("observe", meddle)])
+    assert await dispatcher.call("probe", {"list": ["one"]}) == ToolResult.text("x", structured={"given": ["one"]})
+
+
+async def test_an_observer_sees_that_a_call_was_cancelled_and_holds_nothing_up():
+    seen, running = [], asyncio.Event()
+
+    async def wait(_arguments):
+        running.set()
+        await asyncio.Event().wait()
+
+    async def watch(call, call_next):
+        try:
+            await call_next(call)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    dispatcher = dispatcher_of(LocalTool(wait))
+    dispatcher.use("guest", [Around("observe", watch)])
+    call = asyncio.create_task(dispatcher.call("probe", {}))
+    await running.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert seen == ["cancelled"]
+    assert dispatcher.counts["probe"].errors == {"cancelled": 1}
+
+
 async def test_an_observer_that_asks_twice_runs_the_tool_once():
     calls = []
 

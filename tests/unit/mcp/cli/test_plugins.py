@@ -224,7 +224,7 @@ def test_a_variable_that_replaces_the_list_in_the_file_is_told(run, monkeypatch)
 
 
 def test_show_executes_a_file_once(run, plugin_file, tmp_path):
-    source = f"open({str(tmp_path / 'diary')!r}, 'a').write('executed ')"
+    source = f"with open({str(tmp_path / 'diary')!r}, 'a') as diary: diary.write('executed ')"
     text = run("plugins", "show", "once", "--plugin", plugin_file("once", source)).stdout
     assert "state         loaded" in text
     assert (tmp_path / "diary").read_text() == "executed "
