@@ -44,48 +44,58 @@ class _Look:
         self._observer = observer
         self._call = call
         self._is_late = False
-        self._begun = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._awaited = self._loop.create_future()
         self._settled = asyncio.Event()
-        self._task = asyncio.create_task(self._observe(), name=f"observer of {call.name}")
-        self._task.add_done_callback(lambda _: self._let_go())
+        self._task = self._loop.create_task(self._observe())
+        self._task.add_done_callback(self._let_go)
 
     async def begun(self) -> None:
         """Wait until the observer asks for the call, or has ended without, or its time is over."""
-        _, late = await asyncio.wait([self._begun], timeout=OBSERVER_SECONDS)
-        self._note(late=bool(late))
+        await self._wait()
 
     async def finished(self) -> None:
         """Show what came of the call, and wait until the observer has seen it, or its time is over."""
         self._settled.set()
         try:
-            _, late = await asyncio.wait([self._task], timeout=0 if self._is_late else OBSERVER_SECONDS)
-            self._note(late=bool(late))
+            if not self._task.done() and not self._is_late:
+                self._awaited = self._loop.create_future()
+                await self._wait()
         finally:
             self._task.cancel()
+
+    async def _wait(self) -> None:
+        """Wait to be let go. A timer is cheaper than `asyncio.wait`, and this is done twice a call."""
+        timer = self._loop.call_later(OBSERVER_SECONDS, self._give_up)
+        try:
+            await self._awaited
+        finally:
+            timer.cancel()
 
     async def _observe(self) -> None:
         with failing_alone(self._tell):
             await self._observer(replace(self._call, arguments=copied(self._call.arguments)), self._call_next)
 
     async def _call_next(self, _call: Call) -> Result:
-        self._let_go()
-        await self._settled.wait()
+        if not self._settled.is_set():
+            self._let_go()
+            await self._settled.wait()
         if self.raised is not None:
             raise self.raised
         return dict(copied(self.result))
 
-    def _let_go(self) -> None:
-        if not self._begun.done():
-            self._begun.set_result(None)
+    def _let_go(self, _task: object = None) -> None:
+        if not self._awaited.done():
+            self._awaited.set_result(None)
+
+    def _give_up(self) -> None:
+        self._is_late = True
+        log.warning("observer_is_late", extra=self._whose() | {"seconds": OBSERVER_SECONDS})
+        self._let_go()
 
     def _tell(self, error: BaseException) -> None:
         if error is not self.raised:
             log.error("observer_failed", exc_info=error, extra=self._whose())
-
-    def _note(self, *, late: bool) -> None:
-        if late and not self._is_late:
-            self._is_late = True
-            log.warning("observer_is_late", extra=self._whose() | {"seconds": OBSERVER_SECONDS})
 
     def _whose(self) -> dict[str, str]:
         return {"observer": type(self._observer).__qualname__, "tool": self._call.name}
