@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from zapomni_core.arguments import check_arguments
 from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress
+from zapomni_core.content import content_problem
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.validation import CheckedTool
 from zapomni_core.middleware import STAGES, CallNext, Middleware, Result, around
@@ -195,7 +196,7 @@ class Dispatcher:
                 context.extend = lambda: None
 
     def _checked(self, result: Result, tool: CheckedTool) -> Result:
-        problem = check_result(result, tool)
+        problem = check_result(result, tool) or content_problem(result)
         if problem is None:
             return {"isError": False, **result}
         log.error("tool_returned_rubbish", extra={"tool": tool.name, "plugin": tool.plugin, "problem": problem})

@@ -77,6 +77,9 @@ RUBBISH = [
     "not_a_number",
     "an_object",
     "lone_surrogate",
+    "empty_resource",
+    "annotations_are_text",
+    "number_as_key",
     "circle",
 ]
 NOISE = ["printed", "written", "written to the descriptor", "echoed by a child"]

@@ -194,6 +194,17 @@ async def test_an_error_that_passes_through_on_purpose_is_raised():
         {"content": [], "structuredContent": float("nan")},
         {"content": [], "structuredContent": {"a": object()}},
         {"content": [{"type": "text", "text": "\ud800"}]},
+        {"content": [], "structuredContent": {1: 2}},
+        {"content": [], "_meta": {1: 2}},
+        {"content": [{"type": "resource", "resource": {}}]},
+        {"content": [{"type": "resource", "resource": {"uri": "mem://1", "text": 5}}]},
+        {"content": [{"type": "resource", "resource": {"uri": "mem://1", "text": "x", "mimeType": 5}}]},
+        {"content": [{"type": "text", "text": "x", "_meta": 5}]},
+        {"content": [{"type": "text", "text": "x", "annotations": "bad"}]},
+        {"content": [{"type": "text", "text": "x", "annotations": {"audience": ["nobody"]}}]},
+        {"content": [{"type": "text", "text": "x", "annotations": {"priority": 7}}]},
+        {"content": [{"type": "resource_link", "uri": "mem://1", "name": "one", "size": "big"}]},
+        {"content": [{"type": "resource_link", "uri": "mem://1", "name": "one", "icons": [{"src": 5}]}]},
     ],
 )
 async def test_a_result_that_cannot_be_sent_is_told_as_the_tools_failure(rubbish, caplog):
@@ -209,6 +220,15 @@ async def test_every_kind_of_content_is_let_through():
         {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
         {"type": "resource_link", "uri": "mem://1", "name": "one"},
         {"type": "resource", "resource": {"uri": "mem://1", "text": "x"}},
+        {"type": "resource", "resource": {"uri": "mem://1", "blob": "aGk=", "mimeType": None, "_meta": {"a": 1}}},
+        {"type": "text", "text": "x", "annotations": {"audience": ["user"], "priority": 0.5, "lastModified": "2026"}},
+        {
+            "type": "resource_link",
+            "uri": "mem://1",
+            "name": "one",
+            "size": 5,
+            "icons": [{"src": "a:b", "sizes": ["any"]}],
+        },
     ]
     assert (await dispatcher_of(LocalTool(returning({"content": content}))).call("probe", {}))["content"] == content
 
