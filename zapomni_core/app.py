@@ -87,7 +87,9 @@ class App:
 
     async def stop(self) -> None:
         """Close the lifespans in reverse order, then the engine."""
-        await self._lifespans.close()
+        for plugin, problem in (await self._lifespans.close()).items():
+            if report := self.report.get(plugin):
+                report.warnings.append(f"its lifespan did not close well: {problem}")
         await self.engine.close()
 
     async def _gate(self, tool: CheckedTool) -> str | None:

@@ -110,6 +110,11 @@ class Dispatcher:
         """The plugins whose middleware is around every call."""
         return {owner for owner, _ in self._middleware}
 
+    @property
+    def running(self) -> list[str]:
+        """The names of the tools that are running now."""
+        return self._watchdog.running
+
     async def call(
         self,
         name: str,

@@ -39,6 +39,11 @@ class Watchdog:
         """A call has ended."""
         self._running.pop(call_id, None)
 
+    @property
+    def running(self) -> list[str]:
+        """The names of the tools that are running."""
+        return sorted({tool.name for tool in self._running.values()})
+
     def _start(self) -> None:
         self._idle = threading.Event()
         self._loop_thread = threading.get_ident()

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Any
 
@@ -16,6 +16,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from zapomni_core.app import App
+from zapomni_core.call import ReportProgress
 from zapomni_core.errors import UnknownToolError
 from zapomni_core.host.discovery import discover
 from zapomni_core.settings import Settings
@@ -25,10 +26,12 @@ from zapomni_mcp.descriptors import Wire, claim
 from zapomni_mcp.local import serve_locally
 from zapomni_mcp.signals import stopping_on_signals
 from zapomni_mcp.transports import open_stdio
+from zapomni_mcp.transports.exchange import Reader, Writer
 
 log = logging.getLogger("zapomni.server")
 
 LIST_TTL_MS = 60_000
+HEED_SECONDS = 5.0
 INSTRUCTIONS = "Zapomni is long-term memory that its owner keeps. Its tools come from plugins; call them by name."
 COMPLETE = {"resultType": "complete"}  # the modern era wants it said; the SDK drops it in the other
 
@@ -59,6 +62,7 @@ class MCPServer:
         self._shutting_down = False
         self._bus = InMemorySubscriptionBus()
         self._session: ServerSession | None = None
+        self._progressed: Callable[[], None] = lambda: None
         self._announcements: set[asyncio.Task[None]] = set()
         self.protocol = self._build()
 
@@ -104,13 +108,32 @@ class MCPServer:
                 requirement = asyncio.create_task(self._stop_on_failed_requirement(stop))
                 try:
                     await self.app.start()
-                    await self.protocol.run(read, write, self.protocol.create_initialization_options())
+                    await self._serve(read, write)
                 finally:
                     requirement.cancel()
         finally:
             self._shutting_down = True
             await self.app.stop()
             self._running = False
+
+    async def _serve(self, read: Reader, write: Writer) -> None:
+        """Serve in a task of its own: where calls ignore that they are cancelled, the server ends without them."""
+        self._progressed = read.progressed
+        options = self.protocol.create_initialization_options()
+        serving = asyncio.create_task(self.protocol.run(read, write, options), name="serving")
+        ended = asyncio.create_task(read.ended.wait())
+        try:
+            await asyncio.wait([serving, ended], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            serving.cancel()
+            raise
+        finally:
+            ended.cancel()
+            await asyncio.wait([serving], timeout=HEED_SECONDS)
+        if serving.done():
+            return serving.result()
+        log.error("calls_ignore_the_end", extra={"tools": self.app.dispatcher.running, "seconds": HEED_SECONDS})
+        return None
 
     def _build(self) -> Server[Any]:
         hint = CacheHint(LIST_TTL_MS, "private")
@@ -144,11 +167,18 @@ class MCPServer:
                 params.name,
                 params.arguments or {},
                 client=client.client_info.name if client else "",
-                on_progress=context.session.report_progress,
+                on_progress=self._reporter(context.session),
             )
         except UnknownToolError as error:
             raise MCPError(types.INVALID_PARAMS, str(error), self._gap(error)) from None
         return COMPLETE | result
+
+    def _reporter(self, session: ServerSession) -> ReportProgress:
+        async def report(done: float, total: float | None, message: str | None) -> None:
+            self._progressed()
+            await session.report_progress(done, total, message)
+
+        return report
 
     def _gap(self, error: UnknownToolError) -> dict[str, Any]:
         """What is missing, as a report that an agent can act on, or hand on."""

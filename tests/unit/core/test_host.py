@@ -1,6 +1,7 @@
 """What the host does with plugins, with small plugins that are objects."""
 
 import asyncio
+import contextlib
 import sys
 import threading
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from zapomni_core.app import App, compose
 from zapomni_core.errors import ConfigurationError, UnknownToolError
+from zapomni_core.host import lifespans
 from zapomni_core.host.discovery import Found, discover
 from zapomni_core.plugin import ToolResult, hookimpl, tool
 from zapomni_core.settings import Settings
@@ -671,13 +673,16 @@ async def test_a_required_plugin_whose_lifespan_fails_asks_the_server_to_end():
     await app.stop()
 
 
-async def test_a_lifespan_that_fails_to_close_is_logged_and_stops_no_other(caplog):
+@pytest.mark.parametrize(
+    "raised", [RuntimeError("late"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), OnItsOwn()]
+)
+async def test_a_lifespan_that_fails_to_close_is_told_and_stops_no_other(raised, caplog):
     closed = []
 
     @asynccontextmanager
     async def bad():
         yield
-        raise RuntimeError("late")
+        raise raised
 
     @asynccontextmanager
     async def good():
@@ -689,6 +694,103 @@ async def test_a_lifespan_that_fails_to_close_is_logged_and_stops_no_other(caplo
         await app.dispatcher.call(name, {})
     await app.stop()
     assert closed == ["good"]
+    assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
+    assert (
+        app.report.get("zbad")
+        .warnings[0]
+        .startswith(f"its lifespan did not close well: it raised {type(raised).__name__}")
+    )
+
+
+async def ignore_cancellation(until):
+    while not until.is_set():
+        with contextlib.suppress(asyncio.CancelledError):
+            await until.wait()
+
+
+async def test_a_lifespan_that_ignores_its_limit_holds_up_no_call(monkeypatch):
+    monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(lifespans, "HEED_SECONDS", 0.05)
+
+    release = asyncio.Event()
+
+    @asynccontextmanager
+    async def stubborn():
+        await ignore_cancellation(release)
+        yield
+
+    class Passing:
+        stage = "observe"
+
+        async def __call__(self, call, call_next):
+            return await call_next(call)
+
+    @hookimpl
+    def zapomni_middleware():
+        return [Passing()]
+
+    ill = with_lifespan(stubborn, make_tool("ill"))
+    ill.zapomni_middleware = zapomni_middleware
+    app = load({"plugins": {"start_seconds": 0.05}}, ill=ill, well=offering(make_tool("well")))
+    assert (await app.dispatcher.call("well", {}))["isError"] is False
+    assert "not ready after 0.05 s" in failure(app, "ill").cause
+    await app.stop()
+    release.set()
+
+
+async def test_a_lifespan_that_never_closes_is_left_behind(monkeypatch):
+    monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(lifespans, "HEED_SECONDS", 0.05)
+    release = asyncio.Event()
+
+    @asynccontextmanager
+    async def stubborn():
+        yield
+        await ignore_cancellation(release)
+
+    app = load(guest=with_lifespan(stubborn, make_tool("one")))
+    await app.dispatcher.call("one", {})
+    await app.stop()
+    release.set()
+    assert app.report.get("guest").warnings == ["its lifespan did not close well: it was not done after 0.05 s"]
+
+
+async def test_a_lifespan_that_opens_after_its_limit_is_closed_again():
+    closed = asyncio.Event()
+
+    @asynccontextmanager
+    async def late():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        yield
+        closed.set()
+
+    app = load({"plugins": {"start_seconds": 0.05}}, guest=with_lifespan(late))
+    await app.start()
+    await asyncio.wait_for(closed.wait(), 5)
+    assert failure(app, "guest").stage == "lifespan"
+    await app.stop()
+
+
+async def test_a_task_group_inside_a_lifespan_may_fail_and_the_lifespan_is_left(caplog):
+    left = asyncio.Event()
+
+    async def crash():
+        raise RuntimeError("worker")
+
+    @asynccontextmanager
+    async def working():
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(crash())
+                yield
+        finally:
+            left.set()
+
+    app = load(guest=with_lifespan(working))
+    await app.start()
+    await asyncio.wait_for(left.wait(), 5)
+    await app.stop()
     assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
 
 
