@@ -58,15 +58,8 @@ def _configure_logging(config: "Config") -> None:
 
     configure(config.settings.log_level)
     if log.isEnabledFor(logging.INFO):
-        settings = {key: _loggable(key, value) for key, value, _ in dump(config)}
+        settings = {key: value for key, value, _ in dump(config)}
         log.info("configuration", extra={"file": config.file and str(config.file), "settings": settings})
-
-
-def _loggable(key: str, value: str) -> str:
-    """The value, unless it is one of a plugin's own: only the plugin knows which of them are secrets."""
-    from zapomni_mcp.config.showing import MASK
-
-    return MASK if key.startswith("plugins.") and key.count(".") > 1 else value
 
 
 def _import_server() -> "type[MCPServer]":

@@ -75,8 +75,7 @@ def _show_settings(out: Output, report: "PluginReport", model: "type[BaseModel] 
 def _rows(plugin: str, name: str, field: "FieldInfo", config: "Config") -> list[tuple[str, str, str, str]]:
     """A row for each value that was set at the key or beneath it, or one for the default."""
     from zapomni_core.settings import normalise
-    from zapomni_mcp.config import dump
-    from zapomni_mcp.config.showing import MASK
+    from zapomni_mcp.config.showing import MASK, dump_open
 
     table = f"plugins.{normalise(plugin)}."
     key = table + (field.alias or name)
@@ -84,7 +83,7 @@ def _rows(plugin: str, name: str, field: "FieldInfo", config: "Config") -> list[
     default = _default(field, MASK if is_secret else None)
     rows = [
         (place.removeprefix(table), origin, default, MASK if is_secret else value)
-        for place, value, origin in dump(config)
+        for place, value, origin in dump_open(config)
         if place == key or place.startswith(f"{key}.")
     ]
     return rows or [(field.alias or name, "default", default, "not set" if field.is_required() else default)]
