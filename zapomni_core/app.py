@@ -16,7 +16,7 @@ from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool
 from zapomni_core.models import HostStats
-from zapomni_core.provider import Providers
+from zapomni_core.provider import Kind, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import NO_TELEMETRY, Telemetry
 
@@ -32,6 +32,7 @@ class App:
     def __init__(self, settings: Settings | None = None, engine: Any = None) -> None:
         self.settings = settings or Settings()
         self._providers = Providers()
+        self._builds_parts = engine is None
         self.engine = engine if engine is not None else MemoryEngine(self.settings, self._providers)
         self.engine.host_stats = self.host_stats
         self.registry = ToolRegistry()
@@ -67,6 +68,8 @@ class App:
         for plugin in self.report.in_state("failed"):
             log.warning("plugin_failed", extra=_failure(plugin))
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
+        if self._builds_parts and any(one.entry_point for one in found):  # else nobody was asked for parts
+            problems += _missing_parts(self.settings, self._providers)
         if problems:
             raise ConfigurationError("\n".join(problems))
 
@@ -77,9 +80,10 @@ class App:
             calls={name: counts.as_dict() for name, counts in self.dispatcher.counts.items()},
         )
 
-    async def start(self) -> None:
-        """Open the plugins' lifespans in the background."""
-        self._lifespans.start(self._lost)
+    async def start(self, *, bundled: bool = True) -> None:
+        """Open the plugins' lifespans in the background; without those of bundled plugins, which begin to do jobs."""
+        left_out = set() if bundled else {one.name for one in self.report if one.bundled}
+        self._lifespans.start(self._lost, left_out)
 
     async def ready(self) -> None:
         """Wait until every lifespan is open or has failed; the report then tells of the failed ones."""
@@ -136,6 +140,16 @@ def _broken_choices(settings: Settings, report: HostReport, found: Sequence[Foun
         if strict or one.source in named_files or _is_required(one, settings)
     ]
     return problems + [problem for entry in settings.plugins.require if (problem := _unmet(entry, report))]
+
+
+def _missing_parts(settings: Settings, providers: Providers) -> list[str]:
+    """The parts that the user named and nobody offers."""
+    chosen: dict[Kind, str | None] = {
+        "store": settings.store and settings.store.partition("://")[0],
+        "embedder": settings.embedder,
+        "extractor": settings.extractor,
+    }
+    return [problem for kind, name in chosen.items() if name and (problem := providers.lack(kind, name))]
 
 
 def _failure(plugin: PluginReport) -> dict[str, str | None]:

@@ -278,6 +278,12 @@ class TestReport:
         assert cause in report["cause"]
         assert fix in report["fix"]
 
+    def test_the_lifespan_that_is_never_ready_is_named_too(self, reports):
+        report = reports["hanging_lifespan"]
+        assert (report["state"], report["stage"], report["tools"]) == ("failed", "lifespan", [])
+        assert report["cause"] == "its lifespan was not ready after 2 s"
+        assert "zapomni plugins disable hanging_lifespan" in report["fix"]
+
     def test_all_others_are_loaded(self, reports):
         loaded = {name for name, report in reports.items() if report["state"] == "loaded"}
         assert loaded >= {"blocking_body", "good_counter", "hello", "never_returns", "prints_at_import"}

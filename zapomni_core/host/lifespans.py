@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from zapomni_core.strangers import failing_alone
@@ -98,11 +98,12 @@ class Lifespans:
         self._held: dict[str, _Held] = {}
         self._watching: asyncio.Task[None] | None = None
 
-    def start(self, on_failure: Callable[[str, str], None]) -> None:
+    def start(self, on_failure: Callable[[str, str], None], left_out: Container[str] = ()) -> None:
         """Enter all of them in the background; `on_failure` gets the plugin and the reason. Starting twice is starting once."""
         if self._watching is not None:
             return
-        self._held = {plugin: _Held(plugin, one, self._limit) for plugin, one in self._lifespans.items()}
+        chosen = {plugin: one for plugin, one in self._lifespans.items() if plugin not in left_out}
+        self._held = {plugin: _Held(plugin, one, self._limit) for plugin, one in chosen.items()}
         self._watching = asyncio.create_task(self._watch(on_failure), name="lifespans")
 
     async def ready(self, plugin: str) -> str | None:

@@ -538,6 +538,25 @@ def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
         assert problem in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("choice", "problem"),
+    [
+        ({"store": "nowhere://x"}, "no plugin offers the store 'nowhere'; there are: sqlite"),
+        ({"embedder": "defualt"}, "no plugin offers the embedder 'defualt'; did you mean 'default'?"),
+        ({"extractor": "nobody"}, "no plugin offers the extractor 'nobody'; there are: rules, llm"),
+    ],
+)
+def test_a_part_that_the_user_named_and_nobody_offers_stops_the_start(choice, problem):
+    with pytest.raises(ConfigurationError) as error:
+        compose(Settings.model_validate(choice))
+    assert str(error.value) == problem
+    load(choice)  # where no installed plugin is asked, none can offer it
+
+
+def test_a_part_that_somebody_offers_stops_nothing():
+    compose(Settings.model_validate({"store": "sqlite:///x.db", "embedder": "default", "extractor": "rules"}))
+
+
 def test_strict_tells_all_failures_together():
     app = App()
     found = [Found(name, plugin=offering("no tool")) for name in ("one", "two")]

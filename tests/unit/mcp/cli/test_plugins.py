@@ -181,6 +181,44 @@ def test_check_of_a_file_that_fails_exits_with_1(run):
     assert run("plugins", "check", broken("import_error")).exit_code == 1
 
 
+LIFESPAN = """
+from contextlib import asynccontextmanager
+from zapomni_core.plugin import hookimpl
+
+@asynccontextmanager
+async def life():
+    {before}
+    yield
+    {after}
+
+@hookimpl
+def zapomni_lifespan():
+    return life()
+"""
+
+
+def test_a_lifespan_that_fails_is_a_failure_of_its_plugin(run, plugin_file):
+    file = plugin_file("ill", LIFESPAN.format(before="raise RuntimeError('no port')", after=""))
+    result = run("plugins", "check", file)
+    assert result.exit_code == 1
+    assert "fail  plugin ill: failed at lifespan: its lifespan raised RuntimeError: no port" in result.stdout
+    text = " ".join(run("plugins", "--plugin", file).stdout.split())
+    assert "ill at lifespan: its lifespan raised RuntimeError: no port" in text
+
+
+def test_a_lifespan_that_does_not_close_well_is_to_be_looked_at(run, plugin_file):
+    file = plugin_file("ill", LIFESPAN.format(before="", after="raise RuntimeError('busy')"))
+    result = run("plugins", "check", file)
+    assert result.exit_code == 0
+    assert "warn  plugin ill: its lifespan did not close well" in result.stdout
+    assert "it raised RuntimeError: busy" in result.stdout
+
+
+def test_a_list_of_plugins_opens_no_store(run, home):
+    assert run("plugins").exit_code == 0
+    assert list(home.rglob("*.db")) == []
+
+
 def test_check_of_a_directory_or_of_no_file_is_refused(run, tmp_path):
     assert "is a directory" in run("plugins", "check", f"{tmp_path}/").stderr
     result = run("plugins", "check", "none.py")
