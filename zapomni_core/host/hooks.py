@@ -58,7 +58,8 @@ class Hooks:
 
 def _raised(hook: str, error: BaseException, plugin: object) -> PluginError:
     """Whatever a hook raised is its plugin's failure; hooks run in a thread, where no Ctrl-C is raised."""
-    return PluginError("hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin")
+    told = f"{hook} raised {type(error).__name__}"
+    return PluginError("hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin", told=told)
 
 
 def implements(plugin: object, hook: str) -> bool:

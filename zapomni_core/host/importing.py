@@ -36,7 +36,8 @@ class Import:
                 "import heavy libraries where they are used, or raise plugins.import_seconds",
             )
         if (error := self._errand.error) is not None:
-            raise PluginError("import", quoted(error), _import_fix(error)) from error
+            told = f"its import raised {type(error).__name__}"
+            raise PluginError("import", quoted(error), _import_fix(error), told=told) from error
         return self._errand.result
 
 

@@ -5,7 +5,11 @@ import logging
 from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractAsyncContextManager
 
+from zapomni_core.errors import PluginError
+from zapomni_core.host.mistakes import quoted
 from zapomni_core.strangers import failing_alone
+
+OnFailure = Callable[[str, PluginError], None]
 
 log = logging.getLogger("zapomni.lifespans")
 
@@ -22,7 +26,7 @@ class _Held:
 
     def __init__(self, plugin: str, lifespan: AbstractAsyncContextManager[None], limit: float) -> None:
         self.plugin = plugin
-        self.failure: str | None = None
+        self.failure: PluginError | None = None
         self.problem: str | None = None
         self.settled = asyncio.Event()
         self._lifespan = lifespan
@@ -66,9 +70,11 @@ class _Held:
         else:
             await self._lifespan.__aexit__(None, None, None)
 
-    def _settle(self, failure: str | None) -> None:
+    def _settle(self, cause: str | None, told: str | None = None) -> None:
         if not self.settled.is_set():
-            self.failure = failure
+            if cause is not None:
+                fix = f"see the log, or disable it: zapomni plugins disable {self.plugin}"
+                self.failure = PluginError("lifespan", cause, fix, told=told)
             self.settled.set()
             for timer in self._timers:
                 timer.cancel()
@@ -79,11 +85,12 @@ class _Held:
 
     def _tell_of_opening(self, error: BaseException) -> None:
         log.error("lifespan_failed", exc_info=error, extra={"plugin": self.plugin})
-        self._settle(f"its lifespan raised {type(error).__name__}: {error}")
+        told = f"its lifespan raised {type(error).__name__}"
+        self._settle(f"its lifespan raised {quoted(error)}", told)
 
     def _tell_of_closing(self, error: BaseException) -> None:
         log.error("lifespan_did_not_close", exc_info=error, extra={"plugin": self.plugin})
-        self.problem = f"it raised {type(error).__name__}: {error}"
+        self.problem = f"it raised {quoted(error)}"
 
     def _warn(self) -> None:
         log.warning("lifespan_is_slow", extra={"plugin": self.plugin, "limit_seconds": self._limit})
@@ -98,15 +105,15 @@ class Lifespans:
         self._held: dict[str, _Held] = {}
         self._watching: asyncio.Task[None] | None = None
 
-    def start(self, on_failure: Callable[[str, str], None], left_out: Container[str] = ()) -> None:
-        """Enter all of them in the background; `on_failure` gets the plugin and the reason. Starting twice is starting once."""
+    def start(self, on_failure: OnFailure, left_out: Container[str] = ()) -> None:
+        """Enter all of them in the background; `on_failure` hears of those that fail. Starting twice is starting once."""
         if self._watching is not None:
             return
         chosen = {plugin: one for plugin, one in self._lifespans.items() if plugin not in left_out}
         self._held = {plugin: _Held(plugin, one, self._limit) for plugin, one in chosen.items()}
         self._watching = asyncio.create_task(self._watch(on_failure), name="lifespans")
 
-    async def ready(self, plugin: str) -> str | None:
+    async def ready(self, plugin: str) -> PluginError | None:
         """Wait for a plugin's lifespan; returns why it failed, or None."""
         held = self._held.get(plugin)
         if held is None:
@@ -128,7 +135,7 @@ class Lifespans:
             await held.close()
         return {held.plugin: held.problem for held in self._held.values() if held.problem}
 
-    async def _watch(self, on_failure: Callable[[str, str], None]) -> None:
+    async def _watch(self, on_failure: OnFailure) -> None:
         async def follow(held: _Held) -> None:
             await held.settled.wait()
             if held.failure:

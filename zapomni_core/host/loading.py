@@ -143,7 +143,8 @@ class Loader:
             report.fail(errand.error)
         elif errand.error is not None:
             cause = quoted(errand.error, offer.plugin)
-            report.fail(PluginError("hooks", cause, "mend or update the plugin, or disable it"))
+            told = f"it raised {type(errand.error).__name__}"
+            report.fail(PluginError("hooks", cause, "mend or update the plugin, or disable it", told=told))
         return report.state != "failed"
 
     def _accept(self, report: PluginReport, name: str, offer: Offer) -> None:
@@ -222,13 +223,15 @@ class Loader:
             checked = check_tool(tool, taken=lambda _: False, plugin=plugin, name=renamed)
             described = check_description(settings.description or checked.description)
         except (TypeError, ValueError) as error:
-            cause = str(error)
+            cause = told = str(error)
         except BaseException as error:  # noqa: BLE001 (the seam: loading a plugin)
             cause = f"one of its parts raised {quoted(error, offer.plugin)}"
+            told = f"one of its parts raised {type(error).__name__}"
         else:
             return str(offered), replace(checked, description=described), settings
         name = repr(offered) if isinstance(offered, str) else f"of {type(tool).__name__}"
-        raise PluginError("tools", f"tool {name}: {cause}", "mend the tool, or ask the plugin's author")
+        fix = "mend the tool, or ask the plugin's author"
+        raise PluginError("tools", f"tool {name}: {cause}", fix, told=f"tool {name}: {told}")
 
     def _check_provider(self, provider: Any) -> Provider:
         if not isinstance(provider, Provider) or provider.kind not in KINDS or not callable(provider.factory):
@@ -282,12 +285,12 @@ def _check_lifespan(lifespan: Any) -> Lifespan | None:
 
 def _settings_error(name: str, model: type[BaseModel], error: ValidationError) -> PluginError:
     """All problems by key and rule; never a value, which may be a secret."""
-    lines = []
+    lines, keys = [], []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         key = ".".join(map(str, problem["loc"]))
         nearest = difflib.get_close_matches(key, model.model_fields, n=1)
         hint = f", did you mean '{nearest[0]}'?" if problem["type"] == "extra_forbidden" and nearest else ""
         lines.append(f"plugins.{name}.{key}: {problem['msg']}{hint}")
-    return PluginError(
-        "settings", "; ".join(lines), f"set it in [plugins.{name}] or by ZAPOMNI_PLUGINS__{name.upper()}__KEY"
-    )
+        keys.append(f"plugins.{name}.{key}")
+    fix = f"set it in [plugins.{name}] or by ZAPOMNI_PLUGINS__{name.upper()}__KEY"
+    return PluginError("settings", "; ".join(lines), fix, told=f"wrong: {', '.join(keys)}")
