@@ -1,8 +1,10 @@
 """Puts everything together: settings, engine, plugins, tools, dispatch. The one place where that happens."""
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +36,8 @@ class App:
         self._providers = Providers()
         self._builds_parts = engine is None
         self.engine = engine if engine is not None else MemoryEngine(self.settings, self._providers)
-        self.engine.host_stats = self.host_stats
+        with suppress(AttributeError):  # any object may stand in for an engine
+            self.engine.host_stats = self.host_stats
         self.registry = ToolRegistry()
         telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
         self.dispatcher = Dispatcher(
@@ -76,7 +79,7 @@ class App:
     def host_stats(self) -> HostStats:
         """What `get_stats` tells of the host: every plugin, and what became of the calls."""
         return HostStats(
-            plugins=tuple(one.as_dict() for one in self.report),
+            plugins=tuple(one.as_told_to_clients() for one in self.report),
             calls={name: counts.as_dict() for name, counts in self.dispatcher.counts.items()},
         )
 
@@ -94,7 +97,9 @@ class App:
         for plugin, problem in (await self._lifespans.close()).items():
             if report := self.report.get(plugin):
                 report.warnings.append(f"its lifespan did not close well: {problem}")
-        await self.engine.close()
+        closing = getattr(self.engine, "close", _nothing)()
+        if inspect.isawaitable(closing):
+            await closing
 
     async def _gate(self, tool: CheckedTool) -> str | None:
         """A call waits for the lifespans of its own plugin and of the middleware around it."""
@@ -105,19 +110,17 @@ class App:
             return f"Tool '{tool.name}' is not available: plugin '{tool.plugin}' could not start."
         return None
 
-    def _lost(self, plugin: str, reason: str) -> None:
+    def _lost(self, plugin: str, failure: PluginError) -> None:
         """A plugin whose lifespan failed is withdrawn; one that is required takes the server with it."""
         self.registry.withdraw(plugin)
         self.dispatcher.withdraw(plugin)
         self._providers.withdraw(plugin)
         report = self.report.get(plugin)
         if report is not None:
-            report.fail(
-                PluginError("lifespan", reason, f"see the log, or disable it: zapomni plugins disable {plugin}")
-            )
+            report.fail(failure)
             if _is_required(report, self.settings):
                 self.failed_requirement.set()
-        log.error("plugin_withdrawn", extra={"plugin": plugin, "cause": reason})
+        log.error("plugin_withdrawn", extra={"plugin": plugin, "cause": str(failure)})
         self.on_tools_changed()
 
 
@@ -126,6 +129,10 @@ def compose(settings: Settings | None = None, *, files: Sequence[Path] = (), str
     app = App(settings)
     app.load([*discover(), *map(from_file, files)], strict=strict)
     return app
+
+
+def _nothing() -> None:
+    """An engine that has nothing to close."""
 
 
 def _timeouts(settings: Settings) -> Mapping[str, float]:

@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 from zapomni_core.arguments import check_arguments
-from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress
+from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress, new_call_id
 from zapomni_core.content import content_problem
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.validation import CheckedTool
@@ -120,12 +119,13 @@ class Dispatcher:
         name: str,
         arguments: Mapping[str, Any],
         *,
+        call_id: str = "",
         client: str = "",
         on_progress: ReportProgress = ignore_progress,
     ) -> Result:
         """The result of one call; UnknownToolError where no tool has that name."""
         owner = self._registry.owner(name)
-        call = Call(id=uuid4().hex[:12], name=name, arguments=arguments, plugin=owner or "", client=client)
+        call = Call(id=call_id or new_call_id(), name=name, arguments=arguments, plugin=owner or "", client=client)
         context = CallContext(call=call, on_progress=on_progress)
         token = call_context.set(context)
         failure: str | None = "cancelled"

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Any
@@ -16,7 +17,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from zapomni_core.app import App
-from zapomni_core.call import ReportProgress
+from zapomni_core.call import ReportProgress, new_call_id, request_id
 from zapomni_core.errors import UnknownToolError
 from zapomni_core.host.discovery import discover
 from zapomni_core.settings import Settings
@@ -80,19 +81,23 @@ class MCPServer:
 
         TypeError or ValueError says what is wrong with it; RuntimeError that the server has started.
         """
-        if self._shutting_down:
-            raise RuntimeError("Server is shutting down, registration not allowed")
-        if self._running:
-            raise RuntimeError("Cannot register tools after server has started")
+        self._check_state()
         self.app.registry.register(tool)
 
     def register_all_tools(self, tools: Iterable[Tool] | None = None) -> None:
         """Register several tools; without an argument, whatever the installed plugins offer."""
+        self._check_state()
         if tools is not None:
             for tool in tools:
                 self.register_tool(tool)
         elif not self.app.report.plugins:
             self.app.load(discover())
+
+    def _check_state(self) -> None:
+        if self._shutting_down:
+            raise RuntimeError("Server is shutting down, registration not allowed")
+        if self._running:
+            raise RuntimeError("Cannot register tools after server has started")
 
     async def handle_request(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one JSON-RPC request, without a transport; `jsonrpc` and `id` may be missing."""
@@ -102,6 +107,8 @@ class MCPServer:
         """Serve standard input and output until input ends or a signal comes; what is in progress is finished."""
         if self._running:
             raise RuntimeError("Server is already running")
+        if self._shutting_down:
+            raise RuntimeError("Server has ended, and what its plugins had open is closed: make another one")
         self._running = True
         try:
             async with stopping_on_signals() as stop, open_stdio(wire or claim(), stop, lean=lean) as (read, write):
@@ -162,10 +169,12 @@ class MCPServer:
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> dict[str, Any]:
         client = context.session.client_params
+        request_id.set(call_id := new_call_id())
         try:
             result = await self.app.dispatcher.call(
                 params.name,
                 params.arguments or {},
+                call_id=call_id,
                 client=client.client_info.name if client else "",
                 on_progress=self._reporter(context.session),
             )
@@ -213,4 +222,4 @@ class MCPServer:
 if __name__ == "__main__":
     from zapomni_mcp.cli import main
 
-    main(["serve"])
+    main(["serve", *sys.argv[1:]])

@@ -579,7 +579,10 @@ async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog):
         def emit(self, record):
             reported.set()
 
+    seen = []
+
     async def block(_arguments):
+        seen.append(current_call().call.id)
         deadline = time.monotonic() + 20
         while not reported.is_set() and time.monotonic() < deadline:
             time.sleep(0.01)  # noqa: ASYNC251 (what the test is about)
@@ -596,3 +599,4 @@ async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog):
     record = next(one for one in caplog.records if one.message == "tool_blocks_the_server")
     assert (record.tool, record.plugin) == ("blocker", "guest")
     assert "in block" in record.stack
+    assert record.request_id == seen[0]

@@ -4,11 +4,12 @@ import json
 import os
 from contextlib import asynccontextmanager
 from types import ModuleType
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from mcp import MCPError
 
+from zapomni_core.call import current_call_id
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.plugin import ToolError, ToolGapReport, ToolResult, current_call, hookimpl, tool
 from zapomni_core.testing import running
@@ -177,6 +178,37 @@ def test_register_all_tools_without_tools_takes_what_the_installed_plugins_offer
     assert server.app.report.get("hello").state == "loaded"
 
 
+@pytest.mark.parametrize("state", ["_running", "_shutting_down"])
+@pytest.mark.parametrize("tools", [None, [], [add]])
+def test_register_all_tools_is_not_allowed_once_the_server_has_started(state, tools):
+    server = MCPServer(core_engine=Mock(spec=MemoryEngine))
+    setattr(server, state, True)
+    with pytest.raises(RuntimeError, match=r"started|shutting down"):
+        server.register_all_tools(tools)
+    assert server.tools == []
+
+
+class Slotted:
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("engine", [object(), Slotted(), Mock(), MagicMock(), Mock(spec=MemoryEngine), "engine"])
+async def test_any_engine_will_do(engine):
+    async with piped(add, engine=engine) as pipes:
+        pipes.ask(id=1, method="tools/call", params={"name": "add", "arguments": {"a": 1}})
+        pipes.end()
+        await asyncio.wait_for(pipes.run, 20)
+        assert pipes.answers()[-1]["result"]["structuredContent"] == {"sum": 2}
+
+
+async def test_a_server_that_has_ended_cannot_run_again():
+    async with piped(add) as pipes:
+        pipes.end()
+        await asyncio.wait_for(pipes.run, 20)
+        with pytest.raises(RuntimeError, match="has ended"):
+            await pipes.server.run()
+
+
 async def test_a_server_that_runs_cannot_run_twice():
     server = MCPServer(core_engine=MemoryEngine())
     server._running = True
@@ -214,8 +246,8 @@ class Pipes:
 
 
 @asynccontextmanager
-async def piped(*tools):
-    server = MCPServer(core_engine=MemoryEngine())
+async def piped(*tools, engine=None):
+    server = MCPServer(core_engine=engine or MemoryEngine())
     server.register_all_tools(tools)
     pipes = Pipes(server)
     pipes.initialize()
@@ -282,6 +314,45 @@ async def test_a_call_that_shows_progress_is_waited_for_though_nobody_asked_for_
         answers = pipes.answers()
     assert answers[-1]["result"]["content"][0]["text"] == "finished"
     assert len(limits) == 2
+
+
+async def test_what_the_mcp_library_logs_after_a_call_carries_its_id():
+    seen = []
+
+    @tool
+    async def look() -> str:
+        """Note the id of the call."""
+        seen.append(current_call().call.id)
+        return "seen"
+
+    server = MCPServer(core_engine=MemoryEngine())
+    server.register_tool(look)
+
+    async def serve():
+        await server.handle_request({"method": "tools/call", "params": {"name": "look"}})
+        return current_call_id()
+
+    assert [await asyncio.create_task(serve())] == seen
+    assert current_call_id() is None
+
+
+async def test_the_text_of_an_exception_reaches_no_client_through_the_report():
+    @asynccontextmanager
+    async def ill():
+        raise RuntimeError("hunter2")
+        yield
+
+    async with running(guest(zapomni_lifespan=ill), name="guest") as app:
+        await app.app.ready()
+        [told] = app.app.host_stats().plugins
+        assert (told["state"], told["stage"], told["cause"]) == (
+            "failed",
+            "lifespan",
+            "its lifespan raised RuntimeError",
+        )
+        assert "zapomni plugins disable guest" in told["fix"]
+        assert "hunter2" not in json.dumps(told)
+        assert "RuntimeError: hunter2" in app.app.report.get("guest").cause
 
 
 async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eyes():
