@@ -1,8 +1,10 @@
 """Puts everything together: settings, engine, plugins, tools, dispatch. The one place where that happens."""
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +13,12 @@ from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, PluginError
 from zapomni_core.host.discovery import Found, bare_name, discover, from_file
 from zapomni_core.host.lifespans import Lifespans
-from zapomni_core.host.loading import Loader
+from zapomni_core.host.loading import Loader, Offer
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool
 from zapomni_core.models import HostStats
-from zapomni_core.provider import Providers
+from zapomni_core.provider import Kind, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import NO_TELEMETRY, Telemetry
 
@@ -32,8 +34,10 @@ class App:
     def __init__(self, settings: Settings | None = None, engine: Any = None) -> None:
         self.settings = settings or Settings()
         self._providers = Providers()
+        self._builds_parts = engine is None
         self.engine = engine if engine is not None else MemoryEngine(self.settings, self._providers)
-        self.engine.host_stats = self.host_stats
+        with suppress(AttributeError):  # any object may stand in for an engine
+            self.engine.host_stats = self.host_stats
         self.registry = ToolRegistry()
         telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
         self.dispatcher = Dispatcher(
@@ -57,25 +61,32 @@ class App:
         """What plugins add to the command line."""
         return self._loader.commands
 
+    def offer(self, plugin: PluginReport) -> Offer:
+        """What a plugin that is reported on was found to be: its object, its settings, what it offers."""
+        return self._loader.offer(plugin)
+
     def load(self, found: Sequence[Found], *, strict: bool = False) -> None:
         """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed."""
         self._loader.load(found)
         for plugin in self.report.in_state("failed"):
             log.warning("plugin_failed", extra=_failure(plugin))
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
+        if self._builds_parts and any(one.entry_point for one in found):  # else nobody was asked for parts
+            problems += _missing_parts(self.settings, self._providers)
         if problems:
             raise ConfigurationError("\n".join(problems))
 
     def host_stats(self) -> HostStats:
         """What `get_stats` tells of the host: every plugin, and what became of the calls."""
         return HostStats(
-            plugins=tuple(one.as_dict() for one in self.report),
+            plugins=tuple(one.as_told_to_clients() for one in self.report),
             calls={name: counts.as_dict() for name, counts in self.dispatcher.counts.items()},
         )
 
-    async def start(self) -> None:
-        """Open the plugins' lifespans in the background."""
-        self._lifespans.start(self._lost)
+    async def start(self, *, bundled: bool = True) -> None:
+        """Open the plugins' lifespans in the background; without those of bundled plugins, which begin to do jobs."""
+        left_out = set() if bundled else {one.name for one in self.report if one.bundled}
+        self._lifespans.start(self._lost, left_out)
 
     async def ready(self) -> None:
         """Wait until every lifespan is open or has failed; the report then tells of the failed ones."""
@@ -83,8 +94,12 @@ class App:
 
     async def stop(self) -> None:
         """Close the lifespans in reverse order, then the engine."""
-        await self._lifespans.close()
-        await self.engine.close()
+        for plugin, problem in (await self._lifespans.close()).items():
+            if report := self.report.get(plugin):
+                report.warnings.append(f"its lifespan did not close well: {problem}")
+        closing = getattr(self.engine, "close", _nothing)()
+        if inspect.isawaitable(closing):
+            await closing
 
     async def _gate(self, tool: CheckedTool) -> str | None:
         """A call waits for the lifespans of its own plugin and of the middleware around it."""
@@ -95,19 +110,17 @@ class App:
             return f"Tool '{tool.name}' is not available: plugin '{tool.plugin}' could not start."
         return None
 
-    def _lost(self, plugin: str, reason: str) -> None:
+    def _lost(self, plugin: str, failure: PluginError) -> None:
         """A plugin whose lifespan failed is withdrawn; one that is required takes the server with it."""
         self.registry.withdraw(plugin)
         self.dispatcher.withdraw(plugin)
         self._providers.withdraw(plugin)
         report = self.report.get(plugin)
         if report is not None:
-            report.fail(
-                PluginError("lifespan", reason, f"see the log, or disable it: zapomni plugins disable {plugin}")
-            )
+            report.fail(failure)
             if _is_required(report, self.settings):
                 self.failed_requirement.set()
-        log.error("plugin_withdrawn", extra={"plugin": plugin, "cause": reason})
+        log.error("plugin_withdrawn", extra={"plugin": plugin, "cause": str(failure)})
         self.on_tools_changed()
 
 
@@ -116,6 +129,10 @@ def compose(settings: Settings | None = None, *, files: Sequence[Path] = (), str
     app = App(settings)
     app.load([*discover(), *map(from_file, files)], strict=strict)
     return app
+
+
+def _nothing() -> None:
+    """An engine that has nothing to close."""
 
 
 def _timeouts(settings: Settings) -> Mapping[str, float]:
@@ -130,6 +147,16 @@ def _broken_choices(settings: Settings, report: HostReport, found: Sequence[Foun
         if strict or one.source in named_files or _is_required(one, settings)
     ]
     return problems + [problem for entry in settings.plugins.require if (problem := _unmet(entry, report))]
+
+
+def _missing_parts(settings: Settings, providers: Providers) -> list[str]:
+    """The parts that the user named and nobody offers."""
+    chosen: dict[Kind, str | None] = {
+        "store": settings.store and settings.store.partition("://")[0],
+        "embedder": settings.embedder,
+        "extractor": settings.extractor,
+    }
+    return [problem for kind, name in chosen.items() if name and (problem := providers.lack(kind, name))]
 
 
 def _failure(plugin: PluginReport) -> dict[str, str | None]:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
@@ -60,6 +61,15 @@ class CallContext:
 call_context: ContextVar[CallContext | None] = ContextVar("zapomni_call", default=None)
 
 
+# Set by who serves each request in a task of its own: what is logged there after the call is still about it.
+request_id: ContextVar[str | None] = ContextVar("zapomni_request", default=None)
+
+
+def new_call_id() -> str:
+    """An id for a call."""
+    return uuid4().hex[:12]
+
+
 def current_call() -> CallContext:
     """The call that is being served here; an error outside of one."""
     context = call_context.get()
@@ -76,6 +86,6 @@ async def report_progress(done: float, total: float | None = None, message: str 
 
 
 def current_call_id() -> str | None:
-    """The id of the call that is being served here, for the log."""
+    """The id of the call that is being served here, or was, in a task that serves no other; for the log."""
     context = call_context.get()
-    return context.call.id if context else None
+    return context.call.id if context else request_id.get()

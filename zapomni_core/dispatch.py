@@ -10,15 +10,17 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 from zapomni_core.arguments import check_arguments
-from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress
+from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress, new_call_id
+from zapomni_core.content import content_problem
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.validation import CheckedTool
 from zapomni_core.middleware import STAGES, CallNext, Middleware, Result, around
+from zapomni_core.observing import observed
 from zapomni_core.responses import ErrorResponse, ErrorType
 from zapomni_core.results import ERROR_KEY, check_result, describe_failure, error_result
+from zapomni_core.strangers import is_cancellation
 from zapomni_core.watchdog import Watchdog
 
 log = logging.getLogger("zapomni.dispatch")
@@ -107,17 +109,23 @@ class Dispatcher:
         """The plugins whose middleware is around every call."""
         return {owner for owner, _ in self._middleware}
 
+    @property
+    def running(self) -> list[str]:
+        """The names of the tools that are running now."""
+        return self._watchdog.running
+
     async def call(
         self,
         name: str,
         arguments: Mapping[str, Any],
         *,
+        call_id: str = "",
         client: str = "",
         on_progress: ReportProgress = ignore_progress,
     ) -> Result:
         """The result of one call; UnknownToolError where no tool has that name."""
         owner = self._registry.owner(name)
-        call = Call(id=uuid4().hex[:12], name=name, arguments=arguments, plugin=owner or "", client=client)
+        call = Call(id=call_id or new_call_id(), name=name, arguments=arguments, plugin=owner or "", client=client)
         context = CallContext(call=call, on_progress=on_progress)
         token = call_context.set(context)
         failure: str | None = "cancelled"
@@ -140,9 +148,9 @@ class Dispatcher:
         stages: dict[str, list[Middleware]] = {stage: [] for stage in STAGES}
         for _, one in self._middleware:
             stages[one.stage].append(one)
-        self._guarded = _chain(stages["guard"], self._run)
-        self._transformed = _chain(stages["transform"], self._validate)
-        self._observed = _chain(stages["observe"], self._look_up)
+        self._guarded = _chain(around, stages["guard"], self._run)
+        self._transformed = _chain(around, stages["transform"], self._validate)
+        self._observed = _chain(observed, stages["observe"], self._look_up)
 
     async def _look_up(self, call: Call) -> Result:
         tool = self._registry.get(call.name)
@@ -151,7 +159,7 @@ class Dispatcher:
         try:
             return self._checked(await self._transformed(call), tool)
         except BaseException as error:
-            if _is_cancellation(error) or isinstance(error, self.pass_through):
+            if is_cancellation(error) or isinstance(error, self.pass_through):
                 raise
             return self._failed(error, tool)
 
@@ -193,7 +201,7 @@ class Dispatcher:
                 context.extend = lambda: None
 
     def _checked(self, result: Result, tool: CheckedTool) -> Result:
-        problem = check_result(result, tool)
+        problem = check_result(result, tool) or content_problem(result)
         if problem is None:
             return {"isError": False, **result}
         log.error("tool_returned_rubbish", extra={"tool": tool.name, "plugin": tool.plugin, "problem": problem})
@@ -207,10 +215,10 @@ class Dispatcher:
         return _timed_result(response, tool)
 
 
-def _chain(middleware: list[Middleware], innermost: CallNext) -> CallNext:
+def _chain(link: Callable[[Middleware, CallNext], CallNext], middleware: list[Middleware], end: CallNext) -> CallNext:
     for one in reversed(middleware):
-        innermost = around(one, innermost)
-    return innermost
+        end = link(one, end)
+    return end
 
 
 def _refusal(
@@ -234,9 +242,3 @@ def _failure_of(result: Result) -> str | None:
         return None
     record = result.get("structuredContent") or result.get("_meta", {}).get(ERROR_KEY)
     return str(record.get("error_type", "error")) if isinstance(record, dict) else "error"
-
-
-def _is_cancellation(error: BaseException) -> bool:
-    """Whether this task was really cancelled; a tool may also raise CancelledError by itself."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -73,12 +73,16 @@ class UnknownToolError(ZapomniError):
 
 
 class PluginError(ZapomniError):
-    """A plugin cannot be taken. `stage` says where it failed, `fix` what to do next."""
+    """A plugin cannot be taken. `stage` says where it failed, `fix` what to do next.
 
-    def __init__(self, stage: str, cause: str, fix: str) -> None:
+    `told` is what clients may know of the cause: all of it, unless it quotes an exception.
+    """
+
+    def __init__(self, stage: str, cause: str, fix: str, *, told: str | None = None) -> None:
         super().__init__(cause)
         self.stage = stage
         self.fix = fix
+        self.told = cause if told is None else told
 
 
 class ContractError(ZapomniError):

@@ -1,6 +1,5 @@
 """What goes around a call: observers see it, transforms rewrite it, guards decide whether it runs."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol, get_args
 
@@ -10,8 +9,6 @@ Result = dict[str, Any]
 CallNext = Callable[[Call], Awaitable[Result]]
 Stage = Literal["observe", "transform", "guard"]
 STAGES: tuple[str, ...] = get_args(Stage)
-
-log = logging.getLogger("zapomni.middleware")
 
 
 class Middleware(Protocol):
@@ -27,47 +24,9 @@ class Middleware(Protocol):
 
 
 def around(middleware: Middleware, call_next: CallNext) -> CallNext:
-    """The chain `call_next` with one more middleware around it."""
-    wrap = _observed if middleware.stage == "observe" else _applied
-    return wrap(middleware, call_next)
+    """The chain `call_next` with a transform or guard around it."""
 
-
-def _applied(middleware: Middleware, call_next: CallNext) -> CallNext:
     async def chain(call: Call) -> Result:
         return await middleware(call, call_next)
 
     return chain
-
-
-def _observed(middleware: Middleware, call_next: CallNext) -> CallNext:
-    """An observer's failure is logged; what the call itself gave or raised stands."""
-
-    async def chain(call: Call) -> Result:
-        outcome: list[Result] = []
-        raised: list[BaseException] = []
-
-        async def watched(_: Call) -> Result:
-            if not (outcome or raised):
-                try:
-                    outcome.append(await call_next(call))
-                except BaseException as error:
-                    raised.append(error)
-                    raise
-            return _settled(outcome, raised)
-
-        try:
-            await middleware(call, watched)
-        except Exception as error:
-            if error not in raised:
-                log.exception("observer_failed", extra={"observer": type(middleware).__qualname__, "tool": call.name})
-        if not (outcome or raised):
-            return await call_next(call)
-        return _settled(outcome, raised)
-
-    return chain
-
-
-def _settled(outcome: list[Result], raised: list[BaseException]) -> Result:
-    if raised:
-        raise raised[0]
-    return outcome[0]

@@ -52,12 +52,18 @@ class Providers:
 
     def get(self, kind: Kind, name: str) -> Provider:
         """The provider of that name; ConfigurationError where nobody offers one."""
+        if problem := self.lack(kind, name):
+            raise ConfigurationError(problem)
+        return self._owned[kind, name][1]
+
+    def lack(self, kind: Kind, name: str) -> str | None:
+        """Says that nobody offers a provider of that name, and what there is; None where somebody does."""
         if (kind, name) in self._owned:
-            return self._owned[kind, name][1]
+            return None
         known = self.names(kind)
         nearest = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean '{nearest[0]}'?" if nearest else f"there are: {', '.join(known) or 'none'}"
-        raise ConfigurationError(f"no plugin offers the {kind} '{name}'; {hint}")
+        return f"no plugin offers the {kind} '{name}'; {hint}"
 
     def names(self, kind: Kind) -> list[str]:
         """The names that can be chosen."""

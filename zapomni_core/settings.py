@@ -168,7 +168,9 @@ class PluginsSettings(_Table):
         "all", description="`all` takes every installed plugin, `allowlist` only those in `allow`."
     )
     allow: Names = Field((), description="Plugins that are taken under the policy `allowlist`.")
-    import_seconds: Seconds = Field(5, description="How long importing one plugin may take, in seconds.")
+    import_seconds: Seconds = Field(
+        5, description="How long importing one plugin may take, and then its hooks, in seconds."
+    )
     start_seconds: Seconds = Field(30, description="How long one plugin may take to start, in seconds.")
 
     @property

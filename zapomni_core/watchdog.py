@@ -39,6 +39,11 @@ class Watchdog:
         """A call has ended."""
         self._running.pop(call_id, None)
 
+    @property
+    def running(self) -> list[str]:
+        """The names of the tools that are running."""
+        return sorted({tool.name for tool in self._running.values()})
+
     def _start(self) -> None:
         self._idle = threading.Event()
         self._loop_thread = threading.get_ident()
@@ -66,10 +71,11 @@ class Watchdog:
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 (the only way to another thread's stack)
         if frame is None:
             return
-        tool = self._blocking_tool(frame)
+        call_id, tool = self._blocking_call(frame)
         log.warning(
             "tool_blocks_the_server",
             extra={
+                "request_id": call_id,
                 "tool": tool.name if tool else None,
                 "plugin": tool.plugin if tool else None,
                 "stack": "".join(traceback.format_stack(frame)[-8:]),
@@ -77,15 +83,15 @@ class Watchdog:
             },
         )
 
-    def _blocking_tool(self, frame: FrameType | None) -> CheckedTool | None:
-        """The running tool whose execute is on the stack."""
-        running = list(self._running.values())
+    def _blocking_call(self, frame: FrameType | None) -> tuple[str | None, CheckedTool | None]:
+        """The id of the running call whose tool's execute is on the stack, and the tool."""
+        running = list(self._running.items())
         while frame is not None:
-            for tool in running:
+            for call_id, tool in running:
                 if _is_body_of(frame, tool):
-                    return tool
+                    return call_id, tool
             frame = frame.f_back
-        return None
+        return None, None
 
 
 def _is_body_of(frame: FrameType, tool: CheckedTool) -> bool:

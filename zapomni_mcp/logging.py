@@ -3,15 +3,18 @@
 import json
 import logging
 import sys
+import traceback
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
+from types import TracebackType
 from typing import Any
 
 from zapomni_core.call import current_call_id
 
 _LONGEST_REPR = 500
+_LONGEST_CHAIN = 20
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # At DEBUG these print whole messages, and with them the text of memories.
 _TALKATIVE = ("mcp", "sse_starlette")
@@ -92,7 +95,24 @@ def _arrange(_logger: Any, _method: str, event: Fields) -> Fields:
     event.pop("_from_structlog")
     lead = _lead(record.created, record.levelname.lower(), record.name, event.pop("event"))
     extra = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    if (raised := event.get("exc_info")) and _is_indiscreet(record.name, raised[1]):
+        event["exception"] = _without_text(*event.pop("exc_info")[1:])
     return lead | _beside(lead, extra) | dict(event)
+
+
+def _is_indiscreet(logger: str, error: BaseException | None) -> bool:
+    """Whether the text of an exception may quote contents, as pydantic's does, and with it the MCP library's."""
+    for _ in range(_LONGEST_CHAIN):
+        if error is None:
+            break
+        if type(error).__name__ == "ValidationError":
+            return True
+        error = error.__cause__ or error.__context__
+    return logger.partition(".")[0] in _TALKATIVE
+
+
+def _without_text(error: BaseException, trace: TracebackType | None) -> str:
+    return "".join(traceback.format_tb(trace)) + f"{type(error).__module__}.{type(error).__qualname__}"
 
 
 def _lead(created: float, level: str, logger: str, event: Any) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Any
 
@@ -16,6 +17,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from zapomni_core.app import App
+from zapomni_core.call import ReportProgress, new_call_id, request_id
 from zapomni_core.errors import UnknownToolError
 from zapomni_core.host.discovery import discover
 from zapomni_core.settings import Settings
@@ -25,10 +27,12 @@ from zapomni_mcp.descriptors import Wire, claim
 from zapomni_mcp.local import serve_locally
 from zapomni_mcp.signals import stopping_on_signals
 from zapomni_mcp.transports import open_stdio
+from zapomni_mcp.transports.exchange import Reader, Writer
 
 log = logging.getLogger("zapomni.server")
 
 LIST_TTL_MS = 60_000
+HEED_SECONDS = 5.0
 INSTRUCTIONS = "Zapomni is long-term memory that its owner keeps. Its tools come from plugins; call them by name."
 COMPLETE = {"resultType": "complete"}  # the modern era wants it said; the SDK drops it in the other
 
@@ -59,6 +63,7 @@ class MCPServer:
         self._shutting_down = False
         self._bus = InMemorySubscriptionBus()
         self._session: ServerSession | None = None
+        self._progressed: Callable[[], None] = lambda: None
         self._announcements: set[asyncio.Task[None]] = set()
         self.protocol = self._build()
 
@@ -76,19 +81,23 @@ class MCPServer:
 
         TypeError or ValueError says what is wrong with it; RuntimeError that the server has started.
         """
-        if self._shutting_down:
-            raise RuntimeError("Server is shutting down, registration not allowed")
-        if self._running:
-            raise RuntimeError("Cannot register tools after server has started")
+        self._check_state()
         self.app.registry.register(tool)
 
     def register_all_tools(self, tools: Iterable[Tool] | None = None) -> None:
         """Register several tools; without an argument, whatever the installed plugins offer."""
+        self._check_state()
         if tools is not None:
             for tool in tools:
                 self.register_tool(tool)
         elif not self.app.report.plugins:
             self.app.load(discover())
+
+    def _check_state(self) -> None:
+        if self._shutting_down:
+            raise RuntimeError("Server is shutting down, registration not allowed")
+        if self._running:
+            raise RuntimeError("Cannot register tools after server has started")
 
     async def handle_request(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one JSON-RPC request, without a transport; `jsonrpc` and `id` may be missing."""
@@ -98,19 +107,40 @@ class MCPServer:
         """Serve standard input and output until input ends or a signal comes; what is in progress is finished."""
         if self._running:
             raise RuntimeError("Server is already running")
+        if self._shutting_down:
+            raise RuntimeError("Server has ended, and what its plugins had open is closed: make another one")
         self._running = True
         try:
             async with stopping_on_signals() as stop, open_stdio(wire or claim(), stop, lean=lean) as (read, write):
                 requirement = asyncio.create_task(self._stop_on_failed_requirement(stop))
                 try:
                     await self.app.start()
-                    await self.protocol.run(read, write, self.protocol.create_initialization_options())
+                    await self._serve(read, write)
                 finally:
                     requirement.cancel()
         finally:
             self._shutting_down = True
             await self.app.stop()
             self._running = False
+
+    async def _serve(self, read: Reader, write: Writer) -> None:
+        """Serve in a task of its own: where calls ignore that they are cancelled, the server ends without them."""
+        self._progressed = read.progressed
+        options = self.protocol.create_initialization_options()
+        serving = asyncio.create_task(self.protocol.run(read, write, options), name="serving")
+        ended = asyncio.create_task(read.ended.wait())
+        try:
+            await asyncio.wait([serving, ended], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            serving.cancel()
+            raise
+        finally:
+            ended.cancel()
+            await asyncio.wait([serving], timeout=HEED_SECONDS)
+        if serving.done():
+            return serving.result()
+        log.error("calls_ignore_the_end", extra={"tools": self.app.dispatcher.running, "seconds": HEED_SECONDS})
+        return None
 
     def _build(self) -> Server[Any]:
         hint = CacheHint(LIST_TTL_MS, "private")
@@ -139,16 +169,25 @@ class MCPServer:
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> dict[str, Any]:
         client = context.session.client_params
+        request_id.set(call_id := new_call_id())
         try:
             result = await self.app.dispatcher.call(
                 params.name,
                 params.arguments or {},
+                call_id=call_id,
                 client=client.client_info.name if client else "",
-                on_progress=context.session.report_progress,
+                on_progress=self._reporter(context.session),
             )
         except UnknownToolError as error:
             raise MCPError(types.INVALID_PARAMS, str(error), self._gap(error)) from None
         return COMPLETE | result
+
+    def _reporter(self, session: ServerSession) -> ReportProgress:
+        async def report(done: float, total: float | None, message: str | None) -> None:
+            self._progressed()
+            await session.report_progress(done, total, message)
+
+        return report
 
     def _gap(self, error: UnknownToolError) -> dict[str, Any]:
         """What is missing, as a report that an agent can act on, or hand on."""
@@ -183,4 +222,4 @@ class MCPServer:
 if __name__ == "__main__":
     from zapomni_mcp.cli import main
 
-    main(["serve"])
+    main(["serve", *sys.argv[1:]])

@@ -33,17 +33,29 @@ GOOD_TOOLS = {
 }
 FAILURES = {
     "bad_schema": ("tools", "properties/count/type breaks the rule", "mend the tool"),
+    "blocking_hook": ("hooks", "zapomni_tools took longer than 2 s", "do slow work in the lifespan"),
+    "exiting_property": (
+        "tools",
+        "SystemExit: 7 (broken_exiting_property.py:14: sys.exit(7))",
+        "mend the tool",
+    ),
     "exits_at_import": ("import", "SystemExit: 3", "must not exit at import"),
     "import_error": (
         "import",
         "No module named 'a_library_that_nobody_has'",
         "-m pip install a-library-that-nobody-has",
     ),
+    "interrupting_hook": (
+        "hooks",
+        "KeyboardInterrupt (broken_interrupting_hook.py:8: raise KeyboardInterrupt)",
+        "mend zapomni_middleware",
+    ),
     "misspelt_hook": (
         "hooks",
         "there is no hook 'zapomni_tool' (broken_misspelt_hook.py:",
         "rename it to zapomni_tools",
     ),
+    "number_as_key": ("tools", "must be plain JSON", "mend the tool"),
     "remote_ref": ("tools", "$ref that leads outside", "mend the tool"),
     "second_hello": ("tools", "tool 'hello' already belongs to plugin 'hello'", '[rename] "second_hello.hello" ='),
     "slow_import": ("import", "took longer than 2 s", "plugins.import_seconds"),
@@ -65,6 +77,9 @@ RUBBISH = [
     "not_a_number",
     "an_object",
     "lone_surrogate",
+    "empty_resource",
+    "annotations_are_text",
+    "number_as_key",
     "circle",
 ]
 NOISE = ["printed", "written", "written to the descriptor", "echoed by a child"]
@@ -262,6 +277,12 @@ class TestReport:
         assert (report["state"], report["stage"], report["tools"]) == ("failed", stage, [])
         assert cause in report["cause"]
         assert fix in report["fix"]
+
+    def test_the_lifespan_that_is_never_ready_is_named_too(self, reports):
+        report = reports["hanging_lifespan"]
+        assert (report["state"], report["stage"], report["tools"]) == ("failed", "lifespan", [])
+        assert report["cause"] == "its lifespan was not ready after 2 s"
+        assert "zapomni plugins disable hanging_lifespan" in report["fix"]
 
     def test_all_others_are_loaded(self, reports):
         loaded = {name for name, report in reports.items() if report["state"] == "loaded"}

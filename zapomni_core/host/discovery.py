@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class Found:
     entry_point: EntryPoint | None = None
     file: Path | None = None
     plugin: Any = None
+    damage: str = ""
 
     @property
     def bundled(self) -> bool:
@@ -38,12 +39,27 @@ class Found:
 
 def discover() -> list[Found]:
     """Every installed plugin: bundled ones first, then by name."""
-    found = [
-        Found(point.name, point.dist.name, point.dist.version, point.value, entry_point=point)
-        for point in entry_points(group=GROUP)
-        if point.dist is not None
-    ]
+    found = [_found(point, point.dist) for point in entry_points(group=GROUP) if point.dist is not None]
     return sorted(found, key=lambda one: (not one.bundled, one.name, one.distribution))
+
+
+def _told(distribution: Distribution, key: str) -> str:
+    """What the metadata says; nothing where a file is missing or cannot be read."""
+    try:
+        return distribution.metadata[key] or ""
+    except Exception:  # noqa: BLE001 (such a file is as good as none)
+        return ""
+
+
+def _found(point: EntryPoint, distribution: Distribution) -> Found:
+    """What the metadata says; an uninstallation that was interrupted leaves metadata without a name."""
+    name, version = _told(distribution, "Name"), _told(distribution, "Version")
+    damage = "" if name and version else f"{_folder(distribution)} tells no {'version' if name else 'name'}"
+    return Found(point.name, name, version, point.value, entry_point=point, damage=damage)
+
+
+def _folder(distribution: Distribution) -> str:
+    return str(getattr(distribution, "_path", "its metadata"))
 
 
 def from_file(path: Path) -> Found:

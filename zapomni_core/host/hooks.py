@@ -38,10 +38,8 @@ class Hooks:
         caller = self._manager.subset_hook_caller(hook, others)
         try:
             answers = caller(**arguments)
-        except (Exception, SystemExit) as error:
-            raise PluginError(
-                "hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin"
-            ) from error
+        except BaseException as error:
+            raise _raised(hook, error, plugin) from error
         return answers[0] if answers else None
 
     def call_for_list(self, plugin: object, hook: str, **arguments: Any) -> list[Any]:
@@ -54,10 +52,14 @@ class Hooks:
             raise PluginError("hooks", f"{hook} returned {type(answer).__name__}, not a list", fix)
         try:
             return list(answer)
-        except (Exception, SystemExit) as error:
-            raise PluginError(
-                "hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin"
-            ) from error
+        except BaseException as error:
+            raise _raised(hook, error, plugin) from error
+
+
+def _raised(hook: str, error: BaseException, plugin: object) -> PluginError:
+    """Whatever a hook raised is its plugin's failure; hooks run in a thread, where no Ctrl-C is raised."""
+    told = f"{hook} raised {type(error).__name__}"
+    return PluginError("hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin", told=told)
 
 
 def implements(plugin: object, hook: str) -> bool:

@@ -1,57 +1,44 @@
-"""Imports a plugin in a thread with a time limit: an import that raises, exits or hangs costs nobody else anything."""
+"""Imports a plugin within a time limit: an import that raises, exits or hangs costs nobody else anything."""
 
 import importlib.util
 import sys
-import threading
-import time
-from dataclasses import dataclass, field
 from typing import Any
 
 from zapomni_core.errors import PluginError
 from zapomni_core.host.discovery import Found
+from zapomni_core.host.errands import Errands
 from zapomni_core.host.mistakes import quoted
 
 OVERLAP_SECONDS = 1.0
 
 
-@dataclass(slots=True)
 class Import:
-    """The import of one plugin, under way in a thread of its own or done."""
+    """The import of one plugin, under way or done."""
 
-    found: Found
-    limit_seconds: float
-    plugin: Any = None
-    error: BaseException | None = None
-    seconds: float = 0.0
-    _started: float = field(default_factory=time.monotonic)
-    _thread: threading.Thread = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, found: Found, limit_seconds: float, errands: Errands) -> None:
         """Begin, and give it a moment; a slow one goes on while the next ones are imported."""
-        self._thread = threading.Thread(target=self._run, name=f"import {self.found.name}", daemon=True)
-        self._thread.start()
-        self._thread.join(min(OVERLAP_SECONDS, self.limit_seconds))
+        self._found = found
+        self._limit = limit_seconds
+        self._errand = errands.begin(lambda: _load(found))
+        self._errand.wait(min(OVERLAP_SECONDS, limit_seconds))
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self._errand.seconds
 
     def finish(self) -> Any:
         """The plugin's module or object; PluginError where it failed or took too long."""
-        self._thread.join(max(0.0, self._started + self.limit_seconds - time.monotonic()))
-        if self._thread.is_alive():
+        if not self._errand.wait(self._limit):
             raise PluginError(
                 "import",
-                f"importing {self.found.target} took longer than {self.limit_seconds:g} s",
+                f"importing {self._found.target} took longer than {self._limit:g} s",
                 "import heavy libraries where they are used, or raise plugins.import_seconds",
             )
-        if self.error is not None:
-            raise PluginError("import", quoted(self.error), _import_fix(self.error)) from self.error
-        return self.plugin
-
-    def _run(self) -> None:
-        begun = time.monotonic()
-        try:
-            self.plugin = _load(self.found)
-        except BaseException as error:  # noqa: BLE001 (the seam: loading a plugin)
-            self.error = error
-        self.seconds = time.monotonic() - begun
+        if (error := self._errand.error) is not None:
+            told = f"its import raised {type(error).__name__}"
+            raise PluginError("import", quoted(error), _import_fix(error), told=told) from error
+        return self._errand.result
 
 
 def _load(found: Found) -> Any:

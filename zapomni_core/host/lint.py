@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from zapomni_core.host.validation import CheckedTool
+from zapomni_core.host.validation import HIDDEN, CheckedTool
 
 CHARACTERS_PER_TOKEN = 4
 LARGE_TOOL_TOKENS = 250
@@ -24,6 +24,8 @@ def _advice(tool: CheckedTool) -> Iterator[str]:
     for name, schema in tool.input_schema["properties"].items():
         if not (isinstance(schema, dict) and schema.get("description")):
             yield f"parameter '{name}' has no description, which is what a model reads"
+    if HIDDEN.search(json.dumps(tool.input_schema, ensure_ascii=False)):
+        yield "input_schema has hidden characters, which a model reads and you do not see"
     if "additionalProperties" not in tool.input_schema:
         yield "input_schema does not set additionalProperties, so a misspelt argument goes unnoticed"
     if not {"readOnlyHint", "destructiveHint"} & set(tool.annotations):

@@ -2,8 +2,8 @@
 
 import difflib
 import inspect
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import PluginError
 from zapomni_core.host.commands import Commands
 from zapomni_core.host.discovery import Found, name_problem, refusal
+from zapomni_core.host.errands import Errands
 from zapomni_core.host.hooks import Hooks
 from zapomni_core.host.importing import Import
 from zapomni_core.host.mistakes import quoted
@@ -37,7 +38,10 @@ class Offer:
     """Everything one plugin offers, checked but not yet taken."""
 
     plugin: Any = None
+    asked: str = "reading its hooks"
+    model: type[BaseModel] | None = None
     settings: BaseModel | None = None
+    providers: list[Provider] = field(default_factory=list)
     tools: list[CheckedTool] = field(default_factory=list)
     set_aside: list[CheckedTool] = field(default_factory=list)
     middleware: list[Middleware] = field(default_factory=list)
@@ -65,6 +69,8 @@ class Loader:
         self._dispatcher = dispatcher
         self._providers = providers
         self._hooks = Hooks()
+        self._errands = Errands()
+        self._offers: dict[int, Offer] = {}
         self._set_aside: list[CheckedTool] = []
 
     def load(self, found: Sequence[Found]) -> None:
@@ -72,50 +78,74 @@ class Loader:
 
         What they all provide comes first, for which tools a plugin offers may depend on it.
         """
-        imports = [(self.report.add(one), one) for one in found]
-        started = [(report, one, self._begin(report, one)) for report, one in imports]
-        opened = [(report, one, self._open(report, one, under_way)) for report, one, under_way in started if under_way]
-        for report, one, offer in opened:
-            if report.state != "failed":
-                self._take(report, one.name, offer)
+        with Errands() as self._errands:
+            imports = [(self.report.add(one), one) for one in found]
+            started = [(report, one, self._begin(report, one)) for report, one in imports]
+            opened = [(report, one, self._open(report, one, import_)) for report, one, import_ in started if import_]
+            for report, one, offer in opened:
+                if report.state != "failed":
+                    self._take(report, one.name, offer)
         self._take_set_aside()
+
+    def offer(self, report: PluginReport) -> Offer:
+        """What is known of a plugin beside its report; nothing of one that was not imported."""
+        return self._offers.get(id(report)) or Offer()
 
     def _begin(self, report: PluginReport, found: Found) -> Import | None:
         if reason := refusal(found, self._settings.plugins):
             report.state, report.cause = "disabled", reason
             return None
+        if found.damage:
+            fix = "install its package again, or remove that directory"
+            report.fail(PluginError("discover", f"its package's metadata is damaged: {found.damage}", fix))
+            return None
         problem = name_problem(found.name)
-        taken = [one for one in self.report if one.name == found.name and one is not report and one.state != "disabled"]
-        if not problem and taken and self.report.plugins.index(taken[0]) < self.report.plugins.index(report):
+        before = self.report.plugins[: self.report.plugins.index(report)]
+        taken = [one for one in before if one.name == found.name and one.state == "found"]
+        if not problem and taken:
             problem = f"the name '{found.name}' belongs to a plugin of {taken[0].distribution or taken[0].source}"
         if problem:
             report.fail(PluginError("discover", problem, "rename its entry point, or uninstall one of the two"))
             return None
-        return Import(found, self._settings.plugins.import_seconds)
+        return Import(found, self._settings.plugins.import_seconds, self._errands)
 
     def _open(self, report: PluginReport, found: Found, under_way: Import) -> Offer:
         """Import a plugin, and take what it provides."""
-        offer = Offer()
-        with _reporting(report, offer):
+        offer = self._offers[id(report)] = Offer()
+        try:
             offer.plugin = under_way.finish()
-            report.import_ms = round(under_way.seconds * 1000, 1)
-            if report.import_ms > SLOW_IMPORT_MS:
-                report.warnings.append(
-                    f"its import took {report.import_ms:.0f} ms: import heavy libraries where they are used"
-                )
-            self._hooks.add(offer.plugin, found.name)
-            offer.settings = self._plugin_settings(offer.plugin, found.name)
-            provided = self._hooks.call_for_list(offer.plugin, "zapomni_providers", settings=offer.settings)
-            self._providers.take(found.name, [self._check_provider(one) for one in provided])
+        except PluginError as error:
+            report.fail(error)
+            return offer
+        report.import_ms = round(under_way.seconds * 1000, 1)
+        if report.import_ms > SLOW_IMPORT_MS:
+            report.warnings.append(
+                f"its import took {report.import_ms:.0f} ms: import heavy libraries where they are used"
+            )
+        if self._ask(report, offer, lambda: self._declare(offer, found.name)):
+            self._providers.take(found.name, offer.providers)
         return offer
 
     def _take(self, report: PluginReport, name: str, offer: Offer) -> None:
-        with _reporting(report, offer):
-            self._stage(offer, name)
-        if report.state == "failed":
-            self._providers.withdraw(name)
-        else:
+        if self._ask(report, offer, lambda: self._stage(offer, name)):
             self._accept(report, name, offer)
+        else:
+            self._providers.withdraw(name)
+
+    def _ask(self, report: PluginReport, offer: Offer, function: Callable[[], None]) -> bool:
+        """Whether a plugin's own code came back well and in time; it fails alone, and the report says why."""
+        limit = self._settings.plugins.import_seconds
+        errand = self._errands.begin(function)
+        if not errand.wait(limit):
+            fix = "hooks only declare: do slow work in the lifespan or in a call, or raise plugins.import_seconds"
+            report.fail(PluginError("hooks", f"{offer.asked} took longer than {limit:g} s", fix))
+        elif isinstance(errand.error, PluginError):
+            report.fail(errand.error)
+        elif errand.error is not None:
+            cause = quoted(errand.error, offer.plugin)
+            told = f"it raised {type(errand.error).__name__}"
+            report.fail(PluginError("hooks", cause, "mend or update the plugin, or disable it", told=told))
+        return report.state != "failed"
 
     def _accept(self, report: PluginReport, name: str, offer: Offer) -> None:
         self._registry.take(offer.tools)
@@ -129,18 +159,32 @@ class Loader:
         report.middleware = [f"{one.stage} {type(one).__name__}" for one in offer.middleware]
         report.commands = [str(command.name) for command in offer.commands]
 
-    def _stage(self, offer: Offer, name: str) -> None:
-        plugin, given = offer.plugin, {"engine": self._engine, "settings": offer.settings}
-        for tool in self._hooks.call_for_list(plugin, "zapomni_tools", **given):
-            self._stage_tool(offer, tool, name)
-        offer.middleware = [
-            _check_middleware(one) for one in self._hooks.call_for_list(plugin, "zapomni_middleware", **given)
-        ]
-        offer.commands = self.commands.check(name, self._hooks.call_for_list(plugin, "zapomni_commands", **given))
-        offer.lifespan = _check_lifespan(self._hooks.call(plugin, "zapomni_lifespan", **given))
+    def _declare(self, offer: Offer, name: str) -> None:
+        """Ask a plugin for what the others may depend on; runs in a thread, and changes nothing but the offer."""
+        self._hooks.add(offer.plugin, name)
+        offer.settings = self._plugin_settings(offer, name)
+        provided = self._list(offer, "zapomni_providers", settings=offer.settings)
+        offer.providers = [self._check_provider(one) for one in provided]
 
-    def _plugin_settings(self, plugin: Any, name: str) -> BaseModel | None:
-        model = self._hooks.call(plugin, "zapomni_settings")
+    def _stage(self, offer: Offer, name: str) -> None:
+        """Ask a plugin for all the rest; runs in a thread, and changes nothing but the offer."""
+        given = {"engine": self._engine, "settings": offer.settings}
+        for tool in self._list(offer, "zapomni_tools", **given):
+            self._stage_tool(offer, tool, name)
+        offer.middleware = [_check_middleware(one) for one in self._list(offer, "zapomni_middleware", **given)]
+        offer.commands = self.commands.check(name, self._list(offer, "zapomni_commands", **given))
+        offer.lifespan = _check_lifespan(self._call(offer, "zapomni_lifespan", **given))
+
+    def _call(self, offer: Offer, hook: str, **given: Any) -> Any:
+        offer.asked = hook
+        return self._hooks.call(offer.plugin, hook, **given)
+
+    def _list(self, offer: Offer, hook: str, **given: Any) -> list[Any]:
+        offer.asked = hook
+        return self._hooks.call_for_list(offer.plugin, hook, **given)
+
+    def _plugin_settings(self, offer: Offer, name: str) -> BaseModel | None:
+        model = self._call(offer, "zapomni_settings")
         table = self._settings.plugins.table(name)
         if model is None:
             if table:
@@ -150,34 +194,44 @@ class Loader:
             return None
         if not (inspect.isclass(model) and issubclass(model, BaseModel)):
             raise PluginError("hooks", "zapomni_settings must return a pydantic model class", "return the class itself")
+        offer.model = model
         try:
             return model.model_validate(table)
         except ValidationError as error:
             raise _settings_error(name, model, error) from None
 
     def _stage_tool(self, offer: Offer, tool: Any, plugin: str) -> None:
-        offered = getattr(tool, "name", None)
-        renamed = self._settings.rename.get(f"{plugin}.{offered}")
-        wanted = renamed or offered
-        settings = self._settings.tools.get(str(wanted), ToolSettings())
-        aside = settings.owner not in (None, plugin)
-        try:
-            checked = check_tool(tool, taken=lambda _: False, plugin=plugin, name=renamed)
-            checked = replace(checked, description=check_description(settings.description or checked.description))
-        except (TypeError, ValueError) as error:
-            raise PluginError(
-                "tools", f"tool {offered!r}: {error}", "mend the tool, or ask the plugin's author"
-            ) from None
+        offered, checked, settings = self._read_tool(offer, tool, plugin)
         if any(checked.name == one.name for one in [*offer.tools, *offer.set_aside]):
             raise PluginError("tools", f"it offers two tools named '{checked.name}'", "rename one of them")
         if not settings.enabled:
             return
-        if aside:
+        if settings.owner not in (None, plugin):
             offer.set_aside.append(checked)
         elif (owner := self._registry.owner(checked.name)) is not None:
-            raise _conflict(plugin, str(offered), checked.name, owner)
+            raise _conflict(plugin, offered, checked.name, owner)
         else:
             offer.tools.append(checked)
+
+    def _read_tool(self, offer: Offer, tool: Any, plugin: str) -> tuple[str, CheckedTool, ToolSettings]:
+        """A tool's own name, its checked parts, and the user's word on it; its properties may do anything."""
+        offered: Any = None
+        try:
+            offered = getattr(tool, "name", None)
+            renamed = self._settings.rename.get(f"{plugin}.{offered}")
+            settings = self._settings.tools.get(str(renamed or offered), ToolSettings())
+            checked = check_tool(tool, taken=lambda _: False, plugin=plugin, name=renamed)
+            described = check_description(settings.description or checked.description)
+        except (TypeError, ValueError) as error:
+            cause = told = str(error)
+        except BaseException as error:  # noqa: BLE001 (the seam: loading a plugin)
+            cause = f"one of its parts raised {quoted(error, offer.plugin)}"
+            told = f"one of its parts raised {type(error).__name__}"
+        else:
+            return str(offered), replace(checked, description=described), settings
+        name = repr(offered) if isinstance(offered, str) else f"of {type(tool).__name__}"
+        fix = "mend the tool, or ask the plugin's author"
+        raise PluginError("tools", f"tool {name}: {cause}", fix, told=f"tool {name}: {told}")
 
     def _check_provider(self, provider: Any) -> Provider:
         if not isinstance(provider, Provider) or provider.kind not in KINDS or not callable(provider.factory):
@@ -200,17 +254,6 @@ class Loader:
                 report.warnings.append(
                     f"offers '{tool.name}' because plugin '{wanted}', its owner by the settings, does not"
                 )
-
-
-@contextmanager
-def _reporting(report: PluginReport, offer: Offer) -> Iterator[None]:
-    """Let a plugin fail alone, and report why."""
-    try:
-        yield
-    except PluginError as error:
-        report.fail(error)
-    except Exception as error:  # noqa: BLE001 (the seam: loading a plugin)
-        report.fail(PluginError("hooks", quoted(error, offer.plugin), "mend or update the plugin, or disable it"))
 
 
 def _conflict(plugin: str, offered: str, name: str, owner: str) -> PluginError:
@@ -242,12 +285,12 @@ def _check_lifespan(lifespan: Any) -> Lifespan | None:
 
 def _settings_error(name: str, model: type[BaseModel], error: ValidationError) -> PluginError:
     """All problems by key and rule; never a value, which may be a secret."""
-    lines = []
+    lines, keys = [], []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         key = ".".join(map(str, problem["loc"]))
         nearest = difflib.get_close_matches(key, model.model_fields, n=1)
         hint = f", did you mean '{nearest[0]}'?" if problem["type"] == "extra_forbidden" and nearest else ""
         lines.append(f"plugins.{name}.{key}: {problem['msg']}{hint}")
-    return PluginError(
-        "settings", "; ".join(lines), f"set it in [plugins.{name}] or by ZAPOMNI_PLUGINS__{name.upper()}__KEY"
-    )
+        keys.append(f"plugins.{name}.{key}")
+    fix = f"set it in [plugins.{name}] or by ZAPOMNI_PLUGINS__{name.upper()}__KEY"
+    return PluginError("settings", "; ".join(lines), fix, told=f"wrong: {', '.join(keys)}")

@@ -18,9 +18,16 @@ def at_line(function: FunctionType) -> str:
 
 def quoted(error: BaseException, plugin: object = None) -> str:
     """An exception and the last line of the plugin's own code on its way: `ValueError: no key (weather.py:7: boom())`."""
-    text = f"{type(error).__name__}: {error}"[:_LONGEST].rstrip(": ")
-    frame = _own_frame(error, getattr(plugin, "__file__", None))
+    text = f"{type(error).__name__}: {_message(error)}"[:_LONGEST].rstrip(": ")
+    frame = _own_frame(error, inspect.getattr_static(plugin, "__file__", None))
     return f"{text} {_place(frame.filename, frame.lineno or 0)}" if frame else text
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as another:  # noqa: BLE001 (whatever its author wrote there)
+        return f"its text raised {type(another).__name__}"
 
 
 def _definition(filename: str, line: int) -> int:

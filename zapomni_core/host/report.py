@@ -28,6 +28,7 @@ class PluginReport:
     middleware: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    told: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, found: Found) -> "PluginReport":
@@ -37,11 +38,16 @@ class PluginReport:
     def fail(self, error: PluginError) -> None:
         """Note where it failed; it offers nothing from now on."""
         self.state, self.stage, self.cause, self.fix = "failed", error.stage, str(error), error.fix
+        self.told = error.told
         self.tools, self.middleware, self.commands = [], [], []
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON."""
-        return asdict(self)
+        """The report as JSON, for the user."""
+        return {key: value for key, value in asdict(self).items() if key != "told"}
+
+    def as_told_to_clients(self) -> dict[str, Any]:
+        """The report as JSON without the text of exceptions, which is for the user alone."""
+        return self.as_dict() | {"cause": self.told if self.state == "failed" else self.cause}
 
 
 class HostReport:

@@ -7,7 +7,7 @@ which is then imported, decides, and words the refusal.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -24,12 +24,19 @@ def check_schema(schema: Mapping[str, Any], what: str) -> None:
 
 
 def is_json(value: Any) -> bool:
-    """Whether the value can be sent as JSON text: no other objects, no NaN, no lone surrogates, no circles."""
+    """Whether the value is JSON: no other objects, no key but text, no NaN, no lone surrogates, no circles."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        return _has_text_keys(value)
     except (TypeError, ValueError, RecursionError):
         return False
-    return True
+
+
+def _has_text_keys(value: Any) -> bool:
+    """Whether every key is text: `json` would quietly write 1 as "1", which others refuse to send."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _has_text_keys(part) for key, part in value.items())
+    return not isinstance(value, list | tuple) or all(map(_has_text_keys, value))
 
 
 def validator(schema: Mapping[str, Any]) -> Any:
@@ -55,6 +62,10 @@ def _keyword_holds(keyword: Any, value: Any, root: Mapping[str, Any], depth: int
         return isinstance(value, dict) and all(
             isinstance(name, str) and _certainly_valid(part, root, depth + 1) for name, part in value.items()
         )
+    if keyword == "patternProperties":
+        return isinstance(value, dict) and all(
+            _is_regex(name) and _certainly_valid(part, root, depth + 1) for name, part in value.items()
+        )
     if keyword in _SUBSCHEMA_LIST:
         return isinstance(value, list) and bool(value) and all(_certainly_valid(v, root, depth + 1) for v in value)
     if keyword == "$ref":
@@ -65,17 +76,27 @@ def _keyword_holds(keyword: Any, value: Any, root: Mapping[str, Any], depth: int
 
 
 def _resolves_inside(reference: Any, root: Mapping[str, Any]) -> bool:
-    """Whether a plain JSON pointer leads to a schema in this document; anything cleverer is left to the thorough check."""
+    """Whether a plain JSON pointer leads to a place where this check finds a schema; all else is left to the thorough one."""
     if reference == "#":
         return True
     if not isinstance(reference, str) or not reference.startswith("#/") or re.search("[~%]", reference):
         return False
     place: Any = root
-    for step in reference[2:].split("/"):
-        if not isinstance(place, dict) or step not in place:
+    steps = iter(reference[2:].split("/"))
+    for keyword in steps:
+        # A step to a schema is one keyword, or two where that one holds schemas by name or by number.
+        place = _member(place, keyword)
+        if keyword in _SUBSCHEMA_MAP or keyword in _SUBSCHEMA_LIST:
+            place = _member(place, next(steps, ""))
+        elif keyword not in _SUBSCHEMA:
             return False
-        place = place[step]
     return isinstance(place, dict | bool)
+
+
+def _member(place: Any, step: str) -> Any:
+    if isinstance(place, dict):
+        return place.get(step)
+    return place[int(step)] if isinstance(place, list) and step.isdecimal() and int(step) < len(place) else None
 
 
 def _is_count(value: Any) -> bool:
@@ -138,6 +159,7 @@ _VALUES: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(_STRINGS, lambda value: isinstance(value, str)),
     **dict.fromkeys(_FLAGS, lambda value: isinstance(value, bool)),
     "$schema": lambda value: value == _DIALECT,
+    "dependentRequired": lambda value: isinstance(value, dict) and all(map(_are_unique_names, value.values())),
     "enum": lambda value: isinstance(value, list),
     "examples": lambda value: isinstance(value, list),
     "multipleOf": lambda value: _is_number(value) and value > 0,
@@ -155,42 +177,62 @@ _UNSURE = {
     "$recursiveRef",
     "$vocabulary",
     "dependencies",
-    "dependentRequired",
-    "patternProperties",
 }
 
 
 def _check_thoroughly(schema: Mapping[str, Any], what: str) -> None:
+    if str(schema.get("$schema", _DIALECT)).rstrip("#") != _DIALECT:
+        raise ValueError(f"{what} must be of draft 2020-12, its $schema names another")
+    _check_meta(schema, what)
+    _check_references(schema, what)
+
+
+def _check_meta(schema: Any, what: str) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
-    if schema.get("$schema", _DIALECT).rstrip("#") != _DIALECT:
-        raise ValueError(f"{what} must be of draft 2020-12, its $schema names another")
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path)) or "its root"
         raise ValueError(f"{what} is not valid JSON Schema: {place} breaks the rule '{error.validator}'") from None
-    _check_references(schema, what)
 
 
 def _check_references(schema: Mapping[str, Any], what: str) -> None:
-    """Every reference must lead to a place in this document; nothing is ever fetched."""
+    """Every reference must lead to a schema in this document; nothing is ever fetched.
+
+    One may lead where no schema is expected, such as a default: what is there is then used as one, and so checked.
+    """
     from referencing import Registry
-    from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
 
     resource = DRAFT202012.create_resource(dict(schema))
     base = resource.id() or ""
-    resolver = Registry().with_resource(base, resource).resolver(base)
-    pending = [(resource, resolver)]
-    while pending:
+    pending = [(resource, Registry().with_resource(base, resource).resolver(base))]
+    seen: set[int] = set()
+    strays: list[tuple[Any, Any]] = []
+    while pending or strays:
+        if not pending:
+            part, at = strays.pop()
+            if id(part.contents) in seen:
+                continue
+            _check_meta(part.contents, f"{what}, where a $ref leads,")
+            pending = [(part, at)]
         part, at = pending.pop()
+        seen.add(id(part.contents))
         at = at.in_subresource(part)
-        for keyword in ("$ref", "$dynamicRef"):
-            if isinstance(part.contents, dict) and keyword in part.contents:
-                try:
-                    at.lookup(part.contents[keyword])
-                except (Unresolvable, ValueError):
-                    raise ValueError(f"{what} has a {keyword} that leads outside of it or nowhere") from None
+        strays += [
+            (DRAFT202012.create_resource(target.contents), target.resolver) for target in _targets(part, at, what)
+        ]
         pending += [(sub, at) for sub in part.subresources()]
+
+
+def _targets(part: Any, resolver: Any, what: str) -> Iterator[Any]:
+    from referencing.exceptions import Unresolvable
+
+    for keyword in ("$ref", "$dynamicRef"):
+        if isinstance(part.contents, dict) and keyword in part.contents:
+            try:
+                yield resolver.lookup(part.contents[keyword])
+            except (Unresolvable, ValueError):
+                raise ValueError(f"{what} has a {keyword} that leads outside of it or nowhere") from None

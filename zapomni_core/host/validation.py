@@ -13,7 +13,13 @@ from zapomni_core.host.schemas import check_schema, is_json, validator
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]*")
 NAME_LENGTH = 50
 DESCRIPTION_LENGTH = (10, 500)
-HIDDEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+# What Unicode calls default ignorable, but for the selectors that emoji are written with; control characters that are no
+# white space; and the marks around annotations.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 
 
@@ -101,7 +107,8 @@ def check_description(description: Any) -> str:
     if len(description) > longest:
         raise ValueError(f"Tool description too long (max {longest} chars)")
     if HIDDEN.search(description) or not is_json(description):
-        raise ValueError("Tool description has hidden characters (zero-width, direction marks or lone surrogates)")
+        kinds = "zero-width, direction marks, control characters or lone surrogates"
+        raise ValueError(f"Tool description has hidden characters ({kinds})")
     return description
 
 

@@ -1,4 +1,4 @@
-"""`zapomni plugins check`: whether plugins load, and what their tools could do better."""
+"""`zapomni plugins check`: whether plugins load, open and close, and what their tools could do better."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zapomni_mcp.cli.completion import plugin_names
-from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
+from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config, try_out
 from zapomni_mcp.cli.doctor import show_findings
 from zapomni_mcp.cli.names import named
 from zapomni_mcp.cli.options import Options, shared_options
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("target", required=False, metavar="[NAME or FILE.py]", shell_complete=plugin_names)
 @click.pass_obj
 def check(options: Options, target: str | None) -> None:
-    """Check one plugin, or all: whether it loads, and what its tools could do better.
+    """Check one plugin, or all: whether it loads, opens and closes, and what its tools could do better.
 
     Exits with 1 when a plugin failed; advice is no failure.
     """
@@ -36,9 +36,13 @@ def check(options: Options, target: str | None) -> None:
     log_if_asked(config)
     found = find_plugins(options) if target is None else _chosen(target, options, config.settings)
     app, _ = compose_anyway(options, config.settings, found)
-    findings = [*plugins(app.report), *advice(app.registry)]
-    show_findings(out, findings)
-    sys.exit(int(any(finding.level == "fail" for finding in findings)))
+
+    def tell() -> int:
+        findings = [*plugins(app.report), *advice(app.registry)]
+        show_findings(out, findings)
+        return int(any(finding.level == "fail" for finding in findings))
+
+    sys.exit(try_out(app, tell))
 
 
 def _chosen(target: str, options: Options, settings: "Settings") -> "list[Found]":

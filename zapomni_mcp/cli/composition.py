@@ -1,11 +1,13 @@
 """The settings and the app as the options ask for them. What is heavy is imported when it is called for."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from zapomni_core.errors import ConfigurationError
+from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.options import Options
 
 if TYPE_CHECKING:
@@ -49,6 +51,21 @@ def compose_anyway(options: Options, settings: "Settings", found: "Sequence[Foun
     except ConfigurationError as error:
         return app, str(error)
     return app, None
+
+
+def try_out(app: "App", tell: Callable[[], int]) -> int:
+    """Open and close what guests have to open, so that the report says whether it can be done; then `tell`: its exit code."""
+    return asyncio.run(_try_out(app, tell))
+
+
+async def _try_out(app: "App", tell: Callable[[], int]) -> int:
+    """Tell here already, because asyncio.run waits for whatever a plugin does not let go of."""
+    await app.start(bundled=False)
+    await app.ready()
+    await app.stop()
+    code = tell()
+    end_soon(code)
+    return code
 
 
 def log_if_asked(config: "Config") -> None:

@@ -14,7 +14,7 @@ from zapomni_mcp.cli.output import Output
 def config(options: Options, as_json: bool) -> None:
     """Show the settings in effect and where each came from.
 
-    Secrets are masked.
+    Secrets are masked, and so is what plugins are told: zapomni plugins show NAME asks the plugin what is secret.
     """
     from zapomni_mcp.config import dump, settings_file
 

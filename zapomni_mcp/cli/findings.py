@@ -15,8 +15,8 @@ from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool
 from zapomni_core.settings import normalise
 from zapomni_mcp.cli.names import hint
-from zapomni_mcp.config import Config, dump
-from zapomni_mcp.config.showing import MASK
+from zapomni_mcp.config import Config
+from zapomni_mcp.config.showing import MASK, dump_open
 
 CLIENT_CAPS = (40, 50, 80, 128)
 
@@ -47,7 +47,7 @@ def _others_can_read(file: Path) -> bool:
 
 
 def _holds_secret(config: Config) -> bool:
-    return any(MASK in value and origin == str(config.file) for _, value, origin in dump(config))
+    return any(MASK in value and origin == str(config.file) for _, value, origin in dump_open(config))
 
 
 def plugins(report: HostReport) -> Iterator[Finding]:

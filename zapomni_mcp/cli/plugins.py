@@ -1,18 +1,20 @@
 """`zapomni plugins`: what became of each plugin."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from zapomni_mcp.cli.check import check
-from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
+from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config, try_out
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.cli.output import Output
 from zapomni_mcp.cli.show import show
 from zapomni_mcp.cli.switches import disable, enable
 
 if TYPE_CHECKING:
+    from zapomni_core.app import App
     from zapomni_core.host.report import PluginReport
     from zapomni_mcp.config import Config
 
@@ -29,23 +31,31 @@ def plugins(ctx: click.Context, as_json: bool, no_load: bool) -> None:
     options = ctx.ensure_object(Options)
     out = Output()
     config = read_config(options)
-    reports = _listed(options, config) if no_load else _loaded(options, config)
-    if as_json:
-        out.json({"plugins": [report.as_dict() for report in reports]})
+
+    def tell(reports: "Iterable[PluginReport]") -> int:
+        if as_json:
+            out.json({"plugins": [report.as_dict() for report in reports]})
+        else:
+            _show(out, list(reports))
+        return 0
+
+    if no_load:
+        tell(_listed(options, config))
     else:
-        _show(out, reports)
+        app = _loaded(options, config)
+        try_out(app, lambda: tell(app.report))
 
 
 for command in (show, check, enable, disable):
     plugins.add_command(command)
 
 
-def _loaded(options: Options, config: "Config") -> "list[PluginReport]":
+def _loaded(options: Options, config: "Config") -> "App":
     log_if_asked(config)
     app, refusal = compose_anyway(options, config.settings, find_plugins(options))
     if refusal:
         click.echo("The server would not start like this, run: zapomni doctor", err=True)
-    return list(app.report)
+    return app
 
 
 def _listed(options: Options, config: "Config") -> "list[PluginReport]":

@@ -1,6 +1,5 @@
 """`zapomni serve`: what a client's configuration starts."""
 
-import asyncio
 import gc
 import logging
 import sys
@@ -13,6 +12,7 @@ from zapomni_mcp.cli.composition import compose, read_config
 from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.descriptors import Wire, claim
+from zapomni_mcp.running import run_to_the_end
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
@@ -42,7 +42,7 @@ def serve(options: Options, transport: str) -> None:
     _announce(app)
     if by_hand:
         click.echo("zapomni waits for an MCP client on standard input; Ctrl-D or Ctrl-C ends it.", err=True)
-    sys.exit(asyncio.run(_serve(server, wire, TRANSPORTS[transport])))
+    sys.exit(run_to_the_end(_serve(server, wire, TRANSPORTS[transport])))
 
 
 def _claim_wire() -> Wire:
@@ -58,15 +58,8 @@ def _configure_logging(config: "Config") -> None:
 
     configure(config.settings.log_level)
     if log.isEnabledFor(logging.INFO):
-        settings = {key: _loggable(key, value) for key, value, _ in dump(config)}
+        settings = {key: value for key, value, _ in dump(config)}
         log.info("configuration", extra={"file": config.file and str(config.file), "settings": settings})
-
-
-def _loggable(key: str, value: str) -> str:
-    """The value, unless it is one of a plugin's own: only the plugin knows which of them are secrets."""
-    from zapomni_mcp.config.showing import MASK
-
-    return MASK if key.startswith("plugins.") and key.count(".") > 1 else value
 
 
 def _import_server() -> "type[MCPServer]":

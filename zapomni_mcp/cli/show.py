@@ -1,11 +1,11 @@
 """`zapomni plugins show`: everything about one plugin."""
 
+import inspect
 import json
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from zapomni_core.errors import PluginError
 from zapomni_mcp.cli.completion import plugin_names
 from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
 from zapomni_mcp.cli.names import named
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
-    from zapomni_core.host.discovery import Found
     from zapomni_core.host.report import PluginReport
     from zapomni_mcp.config import Config
-
-NOT_IMPORTED = {"discover", "import"}
 
 
 @click.command()
@@ -37,33 +34,9 @@ def show(options: Options, name: str) -> None:
     app, _ = compose_anyway(options, config.settings, found)
     for one, report in zip(found, app.report, strict=True):
         if one in matches:
-            plugin = _imported(one, report, config)
-            _show_report(out, report, plugin)
-            _show_settings(out, report, _settings_model(plugin), config)
-
-
-def _imported(found: "Found", report: "PluginReport", config: "Config") -> Any:
-    """The plugin, which is imported already; None where it could not or must not be."""
-    from zapomni_core.host.importing import Import
-
-    if report.state == "disabled" or report.stage in NOT_IMPORTED:
-        return None
-    try:
-        return Import(found, config.settings.plugins.import_seconds).finish()
-    except PluginError:
-        return None
-
-
-def _settings_model(plugin: Any) -> "type[BaseModel] | None":
-    from zapomni_core.host.hooks import Hooks
-
-    hooks = Hooks()
-    try:
-        hooks.add(plugin, "shown")
-        model: type[BaseModel] | None = hooks.call(plugin, "zapomni_settings")
-    except PluginError:
-        return None
-    return model if hasattr(model, "model_fields") else None
+            offer = app.offer(report)
+            _show_report(out, report, offer.plugin)
+            _show_settings(out, report, offer.model, config)
 
 
 def _show_report(out: Output, report: "PluginReport", plugin: Any) -> None:
@@ -73,7 +46,7 @@ def _show_report(out: Output, report: "PluginReport", plugin: Any) -> None:
         "because": report.cause or "" if report.state == "disabled" else "",
         "distribution": report.distribution,
         "source": report.source,
-        "file": getattr(plugin, "__file__", None) or "",
+        "file": inspect.getattr_static(plugin, "__file__", None) or "",
         "import": "" if report.import_ms is None else f"{report.import_ms:.0f} ms",
         "tools": ", ".join(report.tools),
         "middleware": ", ".join(report.middleware),
@@ -102,8 +75,7 @@ def _show_settings(out: Output, report: "PluginReport", model: "type[BaseModel] 
 def _rows(plugin: str, name: str, field: "FieldInfo", config: "Config") -> list[tuple[str, str, str, str]]:
     """A row for each value that was set at the key or beneath it, or one for the default."""
     from zapomni_core.settings import normalise
-    from zapomni_mcp.config import dump
-    from zapomni_mcp.config.showing import MASK
+    from zapomni_mcp.config.showing import MASK, dump_open
 
     table = f"plugins.{normalise(plugin)}."
     key = table + (field.alias or name)
@@ -111,7 +83,7 @@ def _rows(plugin: str, name: str, field: "FieldInfo", config: "Config") -> list[
     default = _default(field, MASK if is_secret else None)
     rows = [
         (place.removeprefix(table), origin, default, MASK if is_secret else value)
-        for place, value, origin in dump(config)
+        for place, value, origin in dump_open(config)
         if place == key or place.startswith(f"{key}.")
     ]
     return rows or [(field.alias or name, "default", default, "not set" if field.is_required() else default)]

@@ -12,15 +12,30 @@ from zapomni_mcp.config.loading import DEFAULT, Config
 from zapomni_mcp.config.sources import PREFIX
 
 MASK = "********"
-_SECRET = re.compile(r"key|token|secret|passw|passphrase|credential", re.IGNORECASE)
+_SECRET = re.compile(
+    r"key|token|secret|passw|passphrase|pwd|credential|auth|bearer|cookie|dsn|signature|private", re.IGNORECASE
+)
 
 
 def dump(config: Config) -> list[tuple[str, str, str]]:
-    """Every setting as key, value and origin, to show to the user; whatever may be a secret is masked."""
+    """Every setting as key, value and origin, to show to the user or to log; whatever may be a secret is masked.
+
+    So is everything that a plugin is told: only the plugin knows what of it is secret, and it is not asked here.
+    """
+    return [(key, MASK if _is_guests(key) else value, origin) for key, value, origin in dump_open(config)]
+
+
+def dump_open(config: Config) -> list[tuple[str, str, str]]:
+    """The same with what plugins are told, unless it looks like a secret; for those who ask the plugin about the rest."""
     values = {dotted(path): (path, value) for path, value in flat(config.settings.model_dump())}
     return [
         (key, _shown(*values[key], _is_reference(origin, config)), origin) for key, origin in config.origins.items()
     ]
+
+
+def _is_guests(key: str) -> bool:
+    """Whether a setting is one of a plugin's own: plugins.NAME.KEY."""
+    return key.startswith("plugins.") and key.count(".") > 1
 
 
 def _is_reference(origin: str, config: Config) -> bool:

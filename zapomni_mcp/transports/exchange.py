@@ -65,8 +65,12 @@ class Exchange:
                 self._asked[coerce_request_id(key)] = key
                 self._changed.set()
 
+    def progressed(self) -> None:
+        """A sign of life from one of the requests, whether the client is told of it or not."""
+        self._changed.set()
+
     async def drain(self) -> JSONRPCError | None:
-        """Waits until every request is answered, or no answer came for DRAIN_SECONDS.
+        """Waits until every request is answered, or there was neither answer nor progress for DRAIN_SECONDS.
 
         Returns early with a failure for a request of the server's that nobody is left to answer.
         """
@@ -147,6 +151,8 @@ class Reader(_Stream):
     """The stream the SDK reads from; it ends when the input has ended and all that was asked is answered."""
 
     def __init__(self, exchange: Exchange, source: Source, writer: Writer) -> None:
+        self.ended = asyncio.Event()
+        self.progressed = exchange.progressed
         self._exchange = exchange
         self._source = source
         self._writer = writer
@@ -162,6 +168,7 @@ class Reader(_Stream):
                 await self._writer.write(answer)
         if (lost := await self._exchange.drain()) is not None:
             return SessionMessage(lost)
+        self.ended.set()
         raise anyio.EndOfStream
 
     async def _read(self) -> tuple[Line, JSONRPCMessage | Exception] | None:

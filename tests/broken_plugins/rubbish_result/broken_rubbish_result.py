@@ -14,6 +14,9 @@ RUBBISH = {
     "not_a_number": lambda: ToolResult.text("see the data", structured={"ratio": float("nan")}),
     "an_object": lambda: ToolResult.text("see the data", structured={"thing": object()}),
     "lone_surrogate": lambda: ToolResult.text("half a pair: \ud800"),
+    "empty_resource": lambda: {"content": [{"type": "resource", "resource": {}}], "isError": False},
+    "annotations_are_text": lambda: {"content": [{"type": "text", "text": "x", "annotations": "x"}], "isError": False},
+    "number_as_key": lambda: ToolResult.text("see the data", structured={1: 2}),
     "circle": lambda: ToolResult.text("see the data", structured=circle()),
 }
 

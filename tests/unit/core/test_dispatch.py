@@ -194,6 +194,17 @@ async def test_an_error_that_passes_through_on_purpose_is_raised():
         {"content": [], "structuredContent": float("nan")},
         {"content": [], "structuredContent": {"a": object()}},
         {"content": [{"type": "text", "text": "\ud800"}]},
+        {"content": [], "structuredContent": {1: 2}},
+        {"content": [], "_meta": {1: 2}},
+        {"content": [{"type": "resource", "resource": {}}]},
+        {"content": [{"type": "resource", "resource": {"uri": "mem://1", "text": 5}}]},
+        {"content": [{"type": "resource", "resource": {"uri": "mem://1", "text": "x", "mimeType": 5}}]},
+        {"content": [{"type": "text", "text": "x", "_meta": 5}]},
+        {"content": [{"type": "text", "text": "x", "annotations": "bad"}]},
+        {"content": [{"type": "text", "text": "x", "annotations": {"audience": ["nobody"]}}]},
+        {"content": [{"type": "text", "text": "x", "annotations": {"priority": 7}}]},
+        {"content": [{"type": "resource_link", "uri": "mem://1", "name": "one", "size": "big"}]},
+        {"content": [{"type": "resource_link", "uri": "mem://1", "name": "one", "icons": [{"src": 5}]}]},
     ],
 )
 async def test_a_result_that_cannot_be_sent_is_told_as_the_tools_failure(rubbish, caplog):
@@ -209,6 +220,15 @@ async def test_every_kind_of_content_is_let_through():
         {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
         {"type": "resource_link", "uri": "mem://1", "name": "one"},
         {"type": "resource", "resource": {"uri": "mem://1", "text": "x"}},
+        {"type": "resource", "resource": {"uri": "mem://1", "blob": "aGk=", "mimeType": None, "_meta": {"a": 1}}},
+        {"type": "text", "text": "x", "annotations": {"audience": ["user"], "priority": 0.5, "lastModified": "2026"}},
+        {
+            "type": "resource_link",
+            "uri": "mem://1",
+            "name": "one",
+            "size": 5,
+            "icons": [{"src": "a:b", "sizes": ["any"]}],
+        },
     ]
     assert (await dispatcher_of(LocalTool(returning({"content": content}))).call("probe", {}))["content"] == content
 
@@ -380,6 +400,85 @@ async def test_an_observer_can_neither_fail_a_call_nor_change_it(when, caplog):
     assert (when == "instead") or caplog.records[-1].message == "observer_failed"
 
 
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit(), OnItsOwn()]
+)
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_whatever_an_observer_raises_the_call_stands(when, raised, caplog):
+    async def fail(call, call_next):
+        if when == "after":
+            await call_next(call)
+        raise raised
+
+    dispatcher = dispatcher_of(LocalTool(done))
+    dispatcher.use("guest", [Around("observe", fail)])
+    assert await dispatcher.call("probe", {}) == ToolResult.text("done")
+    assert caplog.records[-1].message == "observer_failed"
+
+
+@pytest.mark.parametrize("heeds", [True, False])
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_an_observer_that_hangs_loses_no_answer(when, heeds, monkeypatch, caplog):
+    monkeypatch.setattr("zapomni_core.observing.OBSERVER_SECONDS", 0.05)
+    release = asyncio.Event()
+
+    async def hang(call, call_next):
+        if when == "after":
+            await call_next(call)
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                if heeds:
+                    raise
+
+    dispatcher = dispatcher_of(LocalTool(done))
+    dispatcher.use("guest", [Around("observe", hang)])
+    assert await dispatcher.call("probe", {}) == ToolResult.text("done")
+    assert [record.message for record in caplog.records] == ["observer_is_late"]
+    release.set()
+
+
+async def test_what_an_observer_does_to_what_it_sees_changes_nothing():
+    async def show(arguments):
+        return ToolResult.text("x", structured={"given": arguments["list"]})
+
+    async def meddle(call, call_next):
+        call.arguments["list"].append("more")
+        result = await call_next(call)
+        result["structuredContent"]["given"].append("much more")
+        result["content"].clear()
+
+    dispatcher = dispatcher_of(LocalTool(show))
+    dispatcher.use("guest", [Around("observe", meddle), Around("observe", meddle)])
+    assert await dispatcher.call("probe", {"list": ["one"]}) == ToolResult.text("x", structured={"given": ["one"]})
+
+
+async def test_an_observer_sees_that_a_call_was_cancelled_and_holds_nothing_up():
+    seen, running = [], asyncio.Event()
+
+    async def wait(_arguments):
+        running.set()
+        await asyncio.Event().wait()
+
+    async def watch(call, call_next):
+        try:
+            await call_next(call)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    dispatcher = dispatcher_of(LocalTool(wait))
+    dispatcher.use("guest", [Around("observe", watch)])
+    call = asyncio.create_task(dispatcher.call("probe", {}))
+    await running.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert seen == ["cancelled"]
+    assert dispatcher.counts["probe"].errors == {"cancelled": 1}
+
+
 async def test_an_observer_that_asks_twice_runs_the_tool_once():
     calls = []
 
@@ -480,7 +579,10 @@ async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog):
         def emit(self, record):
             reported.set()
 
+    seen = []
+
     async def block(_arguments):
+        seen.append(current_call().call.id)
         deadline = time.monotonic() + 20
         while not reported.is_set() and time.monotonic() < deadline:
             time.sleep(0.01)  # noqa: ASYNC251 (what the test is about)
@@ -497,3 +599,4 @@ async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog):
     record = next(one for one in caplog.records if one.message == "tool_blocks_the_server")
     assert (record.tool, record.plugin) == ("blocker", "guest")
     assert "in block" in record.stack
+    assert record.request_id == seen[0]

@@ -1,6 +1,7 @@
 """What the host does with plugins, with small plugins that are objects."""
 
 import asyncio
+import contextlib
 import sys
 import threading
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from zapomni_core.app import App, compose
 from zapomni_core.errors import ConfigurationError, UnknownToolError
+from zapomni_core.host import lifespans
 from zapomni_core.host.discovery import Found, discover
 from zapomni_core.plugin import ToolResult, hookimpl, tool
 from zapomni_core.settings import Settings
@@ -91,14 +93,81 @@ def test_one_raising_hook_loses_no_other_plugins_tools():
     assert 'raise RuntimeError("boom")' in failure(app, "broken").cause
 
 
-def test_a_hook_that_exits_is_a_failure_of_its_plugin():
+class OnItsOwn(BaseException):
+    """What no library should raise."""
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), OnItsOwn("mine")])
+@pytest.mark.parametrize("where", ["hook", "iteration", "property"])
+def test_whatever_a_plugins_own_code_raises_is_a_failure_of_that_plugin(raised, where):
     @hookimpl
     def zapomni_tools():
-        sys.exit(3)
+        if where == "hook":
+            raise raised
+        return offered()
 
-    broken = ModuleType("broken")
-    broken.zapomni_tools = zapomni_tools
-    assert failure(load(broken=broken), "broken").stage == "hooks"
+    def offered():
+        if where == "iteration":
+            raise raised
+        yield Raising()
+
+    class Raising:
+        name = "raising"
+        input_schema = {"type": "object", "properties": {}}  # noqa: RUF012 (as authors write it)
+
+        @property
+        def description(self):
+            raise raised
+
+    app = load(bad=offering(zapomni_tools=zapomni_tools), good=offering(make_tool("one")))
+    assert type(raised).__name__ in failure(app, "bad").cause
+    assert "(test_host.py:" in failure(app, "bad").cause
+    assert failure(app, "bad").stage == ("tools" if where == "property" else "hooks")
+    assert names(app) == ["one"]
+
+
+@pytest.mark.parametrize("hook", ["zapomni_settings", "zapomni_tools", "zapomni_lifespan"])
+def test_a_hook_that_does_not_return_is_left_out_after_the_limit_and_the_others_are_taken(hook):
+    release = threading.Event()
+
+    def block():
+        release.wait(30)
+
+    app = App(Settings.model_validate({"plugins": {"import_seconds": 0.05}}))
+    bad = offering(**{hook: hookimpl(specname=hook)(block)})
+    try:
+        app.load([Found("bad", plugin=bad), Found("good", plugin=offering(make_tool("one")))])
+    finally:
+        release.set()
+    assert failure(app, "bad").cause == f"{hook} took longer than 0.05 s"
+    assert "plugins.import_seconds" in failure(app, "bad").fix
+    assert names(app) == ["one"]
+
+
+def test_an_error_that_cannot_even_be_read_is_a_failure_of_its_plugin():
+    class UnreadableError(Exception):
+        def __str__(self):
+            raise SystemExit
+
+    @hookimpl
+    def zapomni_tools():
+        raise UnreadableError
+
+    assert "its text raised SystemExit" in failure(load(bad=offering(zapomni_tools=zapomni_tools)), "bad").cause
+
+
+def test_a_hundred_plugins_need_no_hundred_threads():
+    threads = []
+
+    @hookimpl
+    def zapomni_tools():
+        threads.append(threading.current_thread())
+        return []
+
+    app = App()
+    app.load([Found(f"guest{number}", plugin=offering(zapomni_tools=zapomni_tools)) for number in range(100)])
+    assert len(threads) == 100
+    assert len(set(threads)) == 1
 
 
 def zapomni_tools():
@@ -354,6 +423,27 @@ def test_a_name_taken_by_another_distribution_is_refused_before_the_import(insta
 
 
 @pytest.mark.parametrize(
+    ("metadata", "missing"),
+    [(None, "name"), ("Metadata-Version: 2.1\nVersion: 1.0\n", "name"), ("Name: zapomni-plugin-torn\n", "version")],
+)
+def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one(
+    installed, tmp_path, metadata, missing
+):
+    installed("torn", "raise AssertionError('imported')", "a-torn")
+    [file] = tmp_path.glob("*torn*/METADATA")
+    file.write_text(metadata) if metadata else file.unlink()
+    assert failure(load_installed("torn"), "torn").stage == "discover"
+    installed("torn", "", "zapomni-plugin-whole")
+    app = load_installed("torn")
+    torn, whole = sorted(app.report, key=lambda one: one.state)
+    assert (torn.state, torn.stage) == ("failed", "discover")
+    assert isinstance(torn.version, str)
+    assert torn.cause.endswith(f"a_torn-1.0.dist-info tells no {missing}")
+    assert "remove that directory" in torn.fix
+    assert (whole.state, whole.distribution) == ("loaded", "zapomni-plugin-whole")
+
+
+@pytest.mark.parametrize(
     ("source", "cause", "fix"),
     [
         (
@@ -446,6 +536,25 @@ def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
         with pytest.raises(ConfigurationError) as error:
             app.load(found)
         assert problem in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem"),
+    [
+        ({"store": "nowhere://x"}, "no plugin offers the store 'nowhere'; there are: sqlite"),
+        ({"embedder": "defualt"}, "no plugin offers the embedder 'defualt'; did you mean 'default'?"),
+        ({"extractor": "nobody"}, "no plugin offers the extractor 'nobody'; there are: rules, llm"),
+    ],
+)
+def test_a_part_that_the_user_named_and_nobody_offers_stops_the_start(choice, problem):
+    with pytest.raises(ConfigurationError) as error:
+        compose(Settings.model_validate(choice))
+    assert str(error.value) == problem
+    load(choice)  # where no installed plugin is asked, none can offer it
+
+
+def test_a_part_that_somebody_offers_stops_nothing():
+    compose(Settings.model_validate({"store": "sqlite:///x.db", "embedder": "default", "extractor": "rules"}))
 
 
 def test_strict_tells_all_failures_together():
@@ -583,13 +692,16 @@ async def test_a_required_plugin_whose_lifespan_fails_asks_the_server_to_end():
     await app.stop()
 
 
-async def test_a_lifespan_that_fails_to_close_is_logged_and_stops_no_other(caplog):
+@pytest.mark.parametrize(
+    "raised", [RuntimeError("late"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), OnItsOwn()]
+)
+async def test_a_lifespan_that_fails_to_close_is_told_and_stops_no_other(raised, caplog):
     closed = []
 
     @asynccontextmanager
     async def bad():
         yield
-        raise RuntimeError("late")
+        raise raised
 
     @asynccontextmanager
     async def good():
@@ -601,6 +713,103 @@ async def test_a_lifespan_that_fails_to_close_is_logged_and_stops_no_other(caplo
         await app.dispatcher.call(name, {})
     await app.stop()
     assert closed == ["good"]
+    assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
+    assert (
+        app.report.get("zbad")
+        .warnings[0]
+        .startswith(f"its lifespan did not close well: it raised {type(raised).__name__}")
+    )
+
+
+async def ignore_cancellation(until):
+    while not until.is_set():
+        with contextlib.suppress(asyncio.CancelledError):
+            await until.wait()
+
+
+async def test_a_lifespan_that_ignores_its_limit_holds_up_no_call(monkeypatch):
+    monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(lifespans, "HEED_SECONDS", 0.05)
+
+    release = asyncio.Event()
+
+    @asynccontextmanager
+    async def stubborn():
+        await ignore_cancellation(release)
+        yield
+
+    class Passing:
+        stage = "observe"
+
+        async def __call__(self, call, call_next):
+            return await call_next(call)
+
+    @hookimpl
+    def zapomni_middleware():
+        return [Passing()]
+
+    ill = with_lifespan(stubborn, make_tool("ill"))
+    ill.zapomni_middleware = zapomni_middleware
+    app = load({"plugins": {"start_seconds": 0.05}}, ill=ill, well=offering(make_tool("well")))
+    assert (await app.dispatcher.call("well", {}))["isError"] is False
+    assert "not ready after 0.05 s" in failure(app, "ill").cause
+    await app.stop()
+    release.set()
+
+
+async def test_a_lifespan_that_never_closes_is_left_behind(monkeypatch):
+    monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(lifespans, "HEED_SECONDS", 0.05)
+    release = asyncio.Event()
+
+    @asynccontextmanager
+    async def stubborn():
+        yield
+        await ignore_cancellation(release)
+
+    app = load(guest=with_lifespan(stubborn, make_tool("one")))
+    await app.dispatcher.call("one", {})
+    await app.stop()
+    release.set()
+    assert app.report.get("guest").warnings == ["its lifespan did not close well: it was not done after 0.05 s"]
+
+
+async def test_a_lifespan_that_opens_after_its_limit_is_closed_again():
+    closed = asyncio.Event()
+
+    @asynccontextmanager
+    async def late():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        yield
+        closed.set()
+
+    app = load({"plugins": {"start_seconds": 0.05}}, guest=with_lifespan(late))
+    await app.start()
+    await asyncio.wait_for(closed.wait(), 5)
+    assert failure(app, "guest").stage == "lifespan"
+    await app.stop()
+
+
+async def test_a_task_group_inside_a_lifespan_may_fail_and_the_lifespan_is_left(caplog):
+    left = asyncio.Event()
+
+    async def crash():
+        raise RuntimeError("worker")
+
+    @asynccontextmanager
+    async def working():
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(crash())
+                yield
+        finally:
+            left.set()
+
+    app = load(guest=with_lifespan(working))
+    await app.start()
+    await asyncio.wait_for(left.wait(), 5)
+    await app.stop()
     assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
 
 

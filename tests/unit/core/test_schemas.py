@@ -19,6 +19,7 @@ names = st.sampled_from(KEYWORDS.split())
 leaves = (
     st.none() | st.booleans() | st.integers(-2, 5) | st.floats(allow_nan=False, allow_infinity=False)
     | st.sampled_from(["string", "object", "a", "#", "#/$defs/a", "#/nowhere", "[", "https://example.org/x.json", ""])
+    | st.sampled_from(["#/x-hint", "#/properties", "#/properties/a", "#/default", "#/anyOf/0", "#/not/items"])
     | st.lists(st.sampled_from(["string", "null", "a", "a"]), max_size=3)
 )  # fmt: skip
 documents = st.recursive(
@@ -92,8 +93,29 @@ def test_a_remote_reference_is_refused_where_it_hides_below_rare_keywords():
 
 
 @pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"properties": {"a": {"$ref": "#/x-here"}}, "x-here": {"type": "nonsense"}}, "breaks the rule"),
+        ({"properties": {"a": {"$ref": "#/x-here"}}, "x-here": {"$ref": "https://example.org/x"}}, "leads outside"),
+        ({"properties": {"a": {"$ref": "#/x-here"}}, "x-here": {"items": {"$ref": "#/x-there"}}}, "leads outside"),
+        ({"properties": {"a": {"$ref": "#/properties/a/default", "default": {"type": 5}}}}, "breaks the rule"),
+        ({"properties": {"type": {}, "a": {"$ref": "#/properties"}}}, "breaks the rule"),
+        ({"properties": {"a": {"$ref": "#/required"}}, "required": ["a"]}, "breaks the rule"),
+        ({"$defs": {"~": {"$ref": "#/x~0"}}, "x~": {"enum": 5}}, "breaks the rule"),
+        ({"properties": {"a": {"$ref": "#/anyOf/1"}}, "anyOf": [{}]}, "leads outside"),
+    ],
+)
+def test_what_a_reference_leads_to_is_checked_as_a_schema(schema, problem):
+    with pytest.raises(ValueError, match=problem):
+        check_schema(schema, "Schema")
+
+
+@pytest.mark.parametrize(
     "schema",
     [
+        {"properties": {"a": {"$ref": "#/x-here"}}, "x-here": {"$ref": "#/x-there"}, "x-there": {"$ref": "#/x-here"}},
+        {"properties": {"a": {"$ref": "#/anyOf/0"}}, "anyOf": [{"type": "object"}]},
+        {"properties": {"a": {"$ref": "#/properties/a/default", "default": {"type": "string"}}}},
         {"properties": {"a": {"$ref": "#"}}},
         {"$schema": DIALECT, "$defs": {"a/b": {}}, "properties": {"x": {"$ref": "#/$defs/a~1b"}}},
         {"$defs": {"a": {"$anchor": "here"}}, "properties": {"x": {"$ref": "#here"}}},
@@ -108,9 +130,24 @@ def test_a_valid_schema_that_only_refers_to_itself_is_accepted(schema):
     assert validator(schema).is_valid({})
 
 
-def test_a_schema_of_another_draft_is_refused():
+@pytest.mark.parametrize("dialect", ["http://json-schema.org/draft-07/schema#", 5, None, ["x"]])
+def test_a_schema_of_another_draft_is_refused(dialect):
     with pytest.raises(ValueError, match="draft 2020-12"):
-        check_schema({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}, "Schema")
+        check_schema({"$schema": dialect, "type": "object"}, "Schema")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"patternProperties": {"^x-": {"type": "string"}}},
+        {"dependentRequired": {"a": ["b"]}},
+        {"properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"anyOf": [{"$ref": "#/$defs/b"}, True]}}},
+        {"properties": {"a": {"$ref": "#/$defs/b/items"}}, "$defs": {"b": {"items": {"type": "string"}}}},
+    ],
+)
+def test_schemas_that_tools_really_have_cost_no_thorough_check(schema, monkeypatch):
+    monkeypatch.setattr(schemas, "_check_thoroughly", None)
+    check_schema({"type": "object"} | schema, "Schema")
 
 
 def test_a_schema_that_is_deeper_than_anybody_writes_is_left_to_the_thorough_check():
@@ -121,11 +158,19 @@ def test_a_schema_that_is_deeper_than_anybody_writes_is_left_to_the_thorough_che
     assert validator(schema).is_valid([[]])
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), float("inf"), "\ud800", {"a": {1, 2}}, b"bytes"])
+@pytest.mark.parametrize(
+    "value", [object(), float("nan"), float("inf"), "\ud800", {"a": {1, 2}}, b"bytes", [{1: 2}], ({None: 1},)]
+)
 def test_what_cannot_be_sent_as_json_is_no_json(value):
     assert not is_json({"default": value})
     with pytest.raises(ValueError, match="must be plain JSON"):
         check_schema({"type": "object", "properties": {"a": {"default": value}}}, "Schema")
+
+
+@pytest.mark.parametrize("schema", [{1: 2}, {"properties": {1: {}}}, {"properties": {"a": {"default": [{True: 0}]}}}])
+def test_a_key_that_is_no_text_is_refused_at_any_depth(schema):
+    with pytest.raises(ValueError, match="must be plain JSON"):
+        check_schema({"type": "object"} | schema, "Schema")
 
 
 def test_a_schema_that_contains_itself_is_no_json():

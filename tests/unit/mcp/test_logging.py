@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from zapomni_core.call import Call, CallContext, call_context
 from zapomni_mcp.logging import announce, configure
 
 logger = logging.getLogger("zapomni.test")
+CONTENTS = "the text of a memory"
 
 
 @pytest.fixture(autouse=True)
@@ -134,6 +136,37 @@ def test_an_exception_has_its_traceback_and_no_locals(lines):
     assert line["exception"].endswith("ValueError: 27")
     assert "remember remember" not in json.dumps(line)
     assert "exc_info" not in line
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_an_exception_whose_text_quotes_contents_is_told_by_type_and_place(lines, wrapped):
+    configure("INFO")
+    try:
+        try:
+            TypeAdapter(int).validate_python(CONTENTS)
+        except ValidationError as error:
+            if wrapped:
+                raise RuntimeError(str(error)) from error
+            raise
+    except Exception:
+        logger.exception("failed")
+    (line,) = lines()
+    assert CONTENTS not in json.dumps(line)
+    assert line["exception"].splitlines()[-1] == (
+        "builtins.RuntimeError" if wrapped else "pydantic_core._pydantic_core.ValidationError"
+    )
+    assert "test_logging.py" in line["exception"]
+
+
+def test_an_exception_that_the_mcp_library_tells_of_is_told_without_its_text(lines):
+    configure("INFO")
+    try:
+        raise RuntimeError(CONTENTS)  # noqa: TRY301 (what is logged is what was raised)
+    except RuntimeError:
+        logging.getLogger("mcp.server.runner").exception("handler raised")
+    (line,) = lines()
+    assert CONTENTS not in json.dumps(line)
+    assert line["exception"].endswith("builtins.RuntimeError")
 
 
 def test_an_extra_that_is_named_like_a_leading_key_steps_aside(lines):

@@ -187,9 +187,17 @@ def test_register_tool_logs_registration(server, caplog):
     assert (record.message, record.tool_name, record.total_tools) == ("tool_registered", "add_memory", 1)
 
 
-@pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\u2066", "\ufeff", "\ud800"])
+@pytest.mark.parametrize(
+    "hidden",
+    ["\u200b", "\u202e", "\u2066", "\ufeff", "\ud800", "\u061c", "\u180e", "\x1b[2J", "\0", "\u3164", "\U000e0101"],
+)
 def test_register_tool_description_with_hidden_characters(server, hidden):
     expect_refusal(server, LocalTool(description=f"Add a memory{hidden}, please"), ValueError, "hidden characters")
+
+
+@pytest.mark.parametrize("seen", ["\n", "\t", "Ünïcode", "日本語", "❤️", "क्षि"])
+def test_register_tool_description_with_what_readers_see(server, seen):
+    server.register_tool(LocalTool(description=f"Add a memory{seen}, please"))
 
 
 def test_register_tool_description_of_another_type(server):

@@ -1,16 +1,22 @@
 import asyncio
+import contextlib
+import json
+import os
 from contextlib import asynccontextmanager
 from types import ModuleType
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from mcp import MCPError
 
+from zapomni_core.call import current_call_id
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.plugin import ToolError, ToolGapReport, ToolResult, current_call, hookimpl, tool
 from zapomni_core.testing import running
 from zapomni_mcp import MCPServer
+from zapomni_mcp.descriptors import Wire
 from zapomni_mcp.testing import connected
+from zapomni_mcp.transports.exchange import DRAIN_SECONDS
 
 ERAS = ["legacy", "auto"]
 
@@ -172,11 +178,181 @@ def test_register_all_tools_without_tools_takes_what_the_installed_plugins_offer
     assert server.app.report.get("hello").state == "loaded"
 
 
+@pytest.mark.parametrize("state", ["_running", "_shutting_down"])
+@pytest.mark.parametrize("tools", [None, [], [add]])
+def test_register_all_tools_is_not_allowed_once_the_server_has_started(state, tools):
+    server = MCPServer(core_engine=Mock(spec=MemoryEngine))
+    setattr(server, state, True)
+    with pytest.raises(RuntimeError, match=r"started|shutting down"):
+        server.register_all_tools(tools)
+    assert server.tools == []
+
+
+class Slotted:
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("engine", [object(), Slotted(), Mock(), MagicMock(), Mock(spec=MemoryEngine), "engine"])
+async def test_any_engine_will_do(engine):
+    async with piped(add, engine=engine) as pipes:
+        pipes.ask(id=1, method="tools/call", params={"name": "add", "arguments": {"a": 1}})
+        pipes.end()
+        await asyncio.wait_for(pipes.run, 20)
+        assert pipes.answers()[-1]["result"]["structuredContent"] == {"sum": 2}
+
+
+async def test_a_server_that_has_ended_cannot_run_again():
+    async with piped(add) as pipes:
+        pipes.end()
+        await asyncio.wait_for(pipes.run, 20)
+        with pytest.raises(RuntimeError, match="has ended"):
+            await pipes.server.run()
+
+
 async def test_a_server_that_runs_cannot_run_twice():
     server = MCPServer(core_engine=MemoryEngine())
     server._running = True
     with pytest.raises(RuntimeError, match="already running"):
         await server.run()
+
+
+class Pipes:
+    """Both ends of a server that runs on pipes in this process."""
+
+    def __init__(self, server):
+        self.server = server
+        read_fd, self._to_server = os.pipe()
+        self._from_server, write_fd = os.pipe()
+        self._fds = [read_fd, self._from_server, write_fd]
+        self.run = asyncio.create_task(server.run(Wire(read_fd, write_fd), lean=True))
+
+    def ask(self, **message):
+        os.write(self._to_server, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def initialize(self):
+        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        self.ask(id=0, method="initialize", params=client)
+        self.ask(method="notifications/initialized")
+
+    def end(self):
+        os.close(self._to_server)
+
+    def close(self):
+        for fd in self._fds:
+            os.close(fd)
+
+    def answers(self):
+        return [json.loads(line) for line in os.read(self._from_server, 65536).splitlines()]
+
+
+@asynccontextmanager
+async def piped(*tools, engine=None):
+    server = MCPServer(core_engine=engine or MemoryEngine())
+    server.register_all_tools(tools)
+    pipes = Pipes(server)
+    pipes.initialize()
+    try:
+        yield pipes
+    finally:
+        await asyncio.wait_for(pipes.run, 20)
+        pipes.close()
+
+
+async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkeypatch, caplog):
+    monkeypatch.setattr("zapomni_mcp.transports.exchange.DRAIN_SECONDS", 0.05)
+    monkeypatch.setattr("zapomni_mcp.server.HEED_SECONDS", 0.05)
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def stubborn() -> str:
+        """Ignore that it is cancelled."""
+        begun.set()
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+        return ""
+
+    async with piped(stubborn) as pipes:
+        pipes.ask(id=1, method="tools/call", params={"name": "stubborn"})
+        await asyncio.wait_for(begun.wait(), 20)
+        pipes.end()
+    [record] = [one for one in caplog.records if one.message == "calls_ignore_the_end"]
+    assert record.tools == ["stubborn"]
+    assert not pipes.server._running
+    release.set()
+
+
+async def test_a_call_that_shows_progress_is_waited_for_though_nobody_asked_for_the_progress(monkeypatch):
+    limits = []
+    begun, told, waiting = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def counted(seconds):
+        if seconds == DRAIN_SECONDS:
+            limits.append(seconds)
+            waiting.set()
+        return timeout(seconds)
+
+    @tool
+    async def long() -> str:
+        """Work on, and say so."""
+        begun.set()
+        await waiting.wait()
+        waiting.clear()
+        await current_call().progress(1, 2)
+        await waiting.wait()  # for another limit, which begins with the progress
+        told.set()
+        return "finished"
+
+    async with piped(long) as pipes:
+        pipes.ask(id=1, method="tools/call", params={"name": "long"})
+        await asyncio.wait_for(begun.wait(), 20)
+        timeout = asyncio.timeout
+        monkeypatch.setattr("zapomni_mcp.transports.exchange.asyncio.timeout", counted)
+        pipes.end()
+        await asyncio.wait_for(told.wait(), 20)
+        await asyncio.wait_for(pipes.run, 20)
+        answers = pipes.answers()
+    assert answers[-1]["result"]["content"][0]["text"] == "finished"
+    assert len(limits) == 2
+
+
+async def test_what_the_mcp_library_logs_after_a_call_carries_its_id():
+    seen = []
+
+    @tool
+    async def look() -> str:
+        """Note the id of the call."""
+        seen.append(current_call().call.id)
+        return "seen"
+
+    server = MCPServer(core_engine=MemoryEngine())
+    server.register_tool(look)
+
+    async def serve():
+        await server.handle_request({"method": "tools/call", "params": {"name": "look"}})
+        return current_call_id()
+
+    assert [await asyncio.create_task(serve())] == seen
+    assert current_call_id() is None
+
+
+async def test_the_text_of_an_exception_reaches_no_client_through_the_report():
+    @asynccontextmanager
+    async def ill():
+        raise RuntimeError("hunter2")
+        yield
+
+    async with running(guest(zapomni_lifespan=ill), name="guest") as app:
+        await app.app.ready()
+        [told] = app.app.host_stats().plugins
+        assert (told["state"], told["stage"], told["cause"]) == (
+            "failed",
+            "lifespan",
+            "its lifespan raised RuntimeError",
+        )
+        assert "zapomni plugins disable guest" in told["fix"]
+        assert "hunter2" not in json.dumps(told)
+        assert "RuntimeError: hunter2" in app.app.report.get("guest").cause
 
 
 async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eyes():

@@ -181,6 +181,44 @@ def test_check_of_a_file_that_fails_exits_with_1(run):
     assert run("plugins", "check", broken("import_error")).exit_code == 1
 
 
+LIFESPAN = """
+from contextlib import asynccontextmanager
+from zapomni_core.plugin import hookimpl
+
+@asynccontextmanager
+async def life():
+    {before}
+    yield
+    {after}
+
+@hookimpl
+def zapomni_lifespan():
+    return life()
+"""
+
+
+def test_a_lifespan_that_fails_is_a_failure_of_its_plugin(run, plugin_file):
+    file = plugin_file("ill", LIFESPAN.format(before="raise RuntimeError('no port')", after=""))
+    result = run("plugins", "check", file)
+    assert result.exit_code == 1
+    assert "fail  plugin ill: failed at lifespan: its lifespan raised RuntimeError: no port" in result.stdout
+    text = " ".join(run("plugins", "--plugin", file).stdout.split())
+    assert "ill at lifespan: its lifespan raised RuntimeError: no port" in text
+
+
+def test_a_lifespan_that_does_not_close_well_is_to_be_looked_at(run, plugin_file):
+    file = plugin_file("ill", LIFESPAN.format(before="", after="raise RuntimeError('busy')"))
+    result = run("plugins", "check", file)
+    assert result.exit_code == 0
+    assert "warn  plugin ill: its lifespan did not close well" in result.stdout
+    assert "it raised RuntimeError: busy" in result.stdout
+
+
+def test_a_list_of_plugins_opens_no_store(run, home):
+    assert run("plugins").exit_code == 0
+    assert list(home.rglob("*.db")) == []
+
+
 def test_check_of_a_directory_or_of_no_file_is_refused(run, tmp_path):
     assert "is a directory" in run("plugins", "check", f"{tmp_path}/").stderr
     result = run("plugins", "check", "none.py")
@@ -223,10 +261,11 @@ def test_a_variable_that_replaces_the_list_in_the_file_is_told(run, monkeypatch)
     assert "But 'hello' stays on: plugins.disable from ZAPOMNI_PLUGINS__DISABLE" in result.stderr
 
 
-def test_show_of_a_file_that_cannot_be_imported_twice_leaves_its_settings_out(run, plugin_file):
-    source = "import sys\nassert not hasattr(sys, 'imported_once')\nsys.imported_once = True"
+def test_show_executes_a_file_once(run, plugin_file, tmp_path):
+    source = f"with open({str(tmp_path / 'diary')!r}, 'a') as diary: diary.write('executed ')"
     text = run("plugins", "show", "once", "--plugin", plugin_file("once", source)).stdout
     assert "state         loaded" in text
+    assert (tmp_path / "diary").read_text() == "executed "
 
 
 def test_an_allowlist_that_leaves_the_plugin_out_is_told(run, monkeypatch):

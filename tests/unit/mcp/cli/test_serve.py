@@ -65,6 +65,13 @@ def test_python_m_zapomni_mcp_server_serves(tmp_path):
     assert texts(result.stdout) == {2: "Hello, world!"}
 
 
+def test_python_m_zapomni_mcp_server_takes_the_options_of_serve(tmp_path):
+    command = [sys.executable, "-m", "zapomni_mcp.server", "--nonsense"]
+    done = subprocess.run(command, input="", capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "--nonsense" in done.stderr
+
+
 def test_nothing_that_a_plugin_prints_reaches_the_client(start):
     code, output, errors = finish(start("serve", "--plugin", broken("prints_at_import")), session("noisy"))
     assert code == 0

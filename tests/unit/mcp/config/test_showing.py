@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zapomni_mcp.config import dump, load
+from zapomni_mcp.config.showing import dump_open
 
 
 @pytest.fixture
 def shown(tmp_path: Path):
-    """What is shown of a settings file and variables, by key."""
+    """What is shown of a settings file and variables, by key; to those who ask plugins what is secret, unless said."""
 
-    def shown(text: str = "", **environ: str) -> dict[str, tuple[str, str]]:
+    def shown(text: str = "", dump=dump_open, **environ: str) -> dict[str, tuple[str, str]]:
         file = tmp_path / "zapomni.toml"
         file.write_text(text)
         return {key: (value, origin) for key, value, origin in dump(load(file, environ=environ))}
@@ -39,7 +40,28 @@ def test_a_password_in_a_url_is_masked_and_the_rest_is_not(shown):
     assert told["llm.base_url"][0] == "http://ann:********@host"
 
 
-@pytest.mark.parametrize("key", ["api_key", "ApiKey", "token", "client_secret", "password", "auth.token", "passphrase"])
+@pytest.mark.parametrize("value", ['"hunter2"', "4711", '{ Authorization = "hunter2" }', '["hunter2"]'])
+def test_whatever_a_plugin_is_told_is_masked(shown, value):
+    told = shown(f"[plugins.mail]\nauth = {value}", dump=dump)
+    assert [one for key, (one, _) in told.items() if key.startswith("plugins.mail.")] == ["********"]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "pwd",
+        "dsn",
+        "headers.Authorization",
+        "cookie",
+        "api_key",
+        "ApiKey",
+        "token",
+        "client_secret",
+        "password",
+        "auth.token",
+        "passphrase",
+    ],
+)
 def test_what_looks_like_a_secret_of_a_plugin_is_masked(shown, key):
     assert shown(f'[plugins.mail]\n{key} = "hunter2"')[f"plugins.mail.{key}"][0] == "********"
 

@@ -1,0 +1,44 @@
+import asyncio
+import sys
+
+import pytest
+
+from zapomni_mcp.running import run_to_the_end
+from zapomni_mcp.signals import stopping_on_signals
+
+
+async def exiting(error):
+    raise error
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_a_task_in_the_background_that_exits_ends_nothing_but_itself(error, caplog):
+    async def main():
+        async with stopping_on_signals():
+            task = asyncio.create_task(exiting(error))
+            await asyncio.wait([task])
+            await asyncio.sleep(0)
+            return type(task.exception())
+
+    assert run_to_the_end(main()) is type(error)
+    assert [record.message for record in caplog.records] == ["a_task_tried_to_exit"]
+
+
+def test_the_main_task_may_exit():
+    async def main():
+        sys.exit(3)
+
+    with pytest.raises(SystemExit):
+        run_to_the_end(main())
+
+
+def test_ctrl_c_ends_it_where_nobody_handles_that():
+    async def main():
+        asyncio.get_running_loop().call_soon(interrupt)
+        await asyncio.Event().wait()
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_to_the_end(main())
