@@ -74,6 +74,7 @@ class CallContext:
         """
         loop = asyncio.get_running_loop()
         beat: asyncio.Task[None] | None = None
+        timer: asyncio.TimerHandle | None = None
         self._told_at = loop.time()
 
         def look() -> None:
@@ -84,13 +85,13 @@ class CallContext:
                 beat.add_done_callback(_take_note)
             timer = loop.call_later(rest if rest > 0 else BEAT_SECONDS, look)
 
-        timer = loop.call_later(BEAT_SECONDS, look)
+        look()
         try:
             yield
         finally:
-            timer.cancel()
-            if beat is not None:
-                beat.cancel()
+            for one in (timer, beat):
+                if one is not None:
+                    one.cancel()
 
     async def _tell(self, heard: float, total: float | None, message: str | None) -> None:
         self._told, self._told_at = heard, asyncio.get_running_loop().time()
