@@ -261,8 +261,13 @@ class MemoryEngine:
         return memory
 
     async def restore_memory(self, memory_id: str) -> "Memory":
-        """Bring a deleted memory back."""
+        """Bring a deleted memory back, or one that was replaced by a memory that is deleted; the one that is there now."""
         memory = await self._parts.store.restore(self.workspace, memory_id)
+        there = None if memory else await self._parts.store.get(self.workspace, memory_id)
+        if there and there.replaced_by:
+            raise MemoryNotFoundError(
+                f"memory {there.id} was replaced by {there.replaced_by}, which is kept; delete that one first to bring this back"
+            )
         return self._there(memory, memory_id, "deleted memory")
 
     async def purge(self, *, days: float = KEEP_DELETED_DAYS, memory_ids: list[str] | None = None) -> int:

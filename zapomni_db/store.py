@@ -142,11 +142,18 @@ class MemoryStore(Protocol):
         ...
 
     async def restore(self, workspace: str, memory_id: str) -> Memory | None:
-        """Bring a deleted memory back, a superseded one as superseded; None where there is no deleted one."""
+        """Bring a deleted memory back, or a superseded one whose replacement was deleted; None where there is none such.
+
+        One whose replacement is kept comes back as superseded. Where the same was added again in the meantime, that one is
+        brought back and returned.
+        """
         ...
 
     async def purge(self, workspace: str, *, deleted_before: float, memory_ids: Sequence[str] | None = None) -> int:
-        """Really remove memories that were deleted before a moment (seconds since 1970); only those named, if any are."""
+        """Really remove memories that were deleted before a moment (seconds since 1970); only those named, if any are.
+
+        What they had replaced counts as deleted from now on.
+        """
         ...
 
     async def read(self, workspace: str, work: Callable[[Snapshot], T]) -> T:

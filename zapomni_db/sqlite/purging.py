@@ -16,6 +16,7 @@ from zapomni_db.sqlite.conversations import messages, vectors
 from zapomni_db.sqlite.embedders import drop_vectors
 from zapomni_db.sqlite.facets import drop_facets
 from zapomni_db.sqlite.graph.forgetting import forget_memory
+from zapomni_db.sqlite.hiding import delete_replaced
 from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.terms import drop_terms
 
@@ -56,6 +57,7 @@ def _remove(connection: apsw.Connection, rows: Sequence[Row]) -> int:
 
 
 def _remove_one(connection: apsw.Connection, row: Row) -> None:
+    delete_replaced(connection, row)
     forget_memory(connection, row.id)
     drop_body(connection, row.id)
     messages.drop(connection, row.id)

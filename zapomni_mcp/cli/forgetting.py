@@ -41,7 +41,7 @@ def delete(session: Session, memory_ids: tuple[str, ...]) -> None:
 @click.argument("memory_ids", nargs=-1, required=True, metavar="ID...")
 @with_session
 def restore(session: Session, memory_ids: tuple[str, ...]) -> None:
-    """Bring deleted memories back.
+    """Bring deleted memories back, or those that a deleted memory had replaced.
 
     Exits with 1 when one is not there.
     """
@@ -101,9 +101,11 @@ async def _each(
             missing.append(memory_id)
             click.echo(f"Error: {one_line(str(error))}", err=True)
         else:
-            changed.append(memory_id)
+            changed.append(memory.id)
             if not session.as_json:
-                session.out.text(f"{done} {memory_id}: {one_line(preview(memory.text))}")
+                session.out.text(f"{done} {memory.id}: {one_line(preview(memory.text))}")
+                if done == "deleted" and memory.replaces:
+                    session.out.text(f"It had replaced {', '.join(memory.replaces)}: zapomni restore brings that back.")
     if session.as_json:
         session.out.json({done: changed, "missing": missing})
     return int(bool(missing))

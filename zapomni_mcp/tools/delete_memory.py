@@ -37,6 +37,10 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
     async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
         memory = await self.core_engine.delete_memory(request.memory_id)
         undo = f"restore_memory with memory_id {memory.id} brings it back for {KEEP_DELETED_DAYS} days."
+        if memory.replaces:
+            undo += (
+                f" It had replaced {', '.join(memory.replaces)}, which stays out of the search unless you restore it."
+            )
         return answer(f"Deleted: {preview(memory.text)}\n{undo}", _structured(memory, f"Deleted. {undo}"))
 
 
