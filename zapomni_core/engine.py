@@ -279,6 +279,14 @@ class MemoryEngine:
         """Write a copy of the whole store, all workspaces, while others go on writing."""
         await self._parts.store.backup(target)
 
+    async def restore_backup(self, source: Path) -> Path | None:
+        """Let a backup be the store, before this engine has used it; where the store before is now, if there was one."""
+        store = self._parts.store
+        if not hasattr(store, "restore_backup"):
+            raise ConfigurationError(f"the store '{self._parts.store_name}' cannot restore a backup; use its own tools")
+        aside: Path | None = await store.restore_backup(source)
+        return aside
+
     async def reindex(self, embedder_name: str | None = None, on_progress: "OnBatch | None" = None) -> int:
         """Give the whole store the vectors of another embedder, and use that one; how many chunks were embedded.
 

@@ -199,6 +199,16 @@ class Reembedding(Protocol):
         ...
 
 
+class BackupRestoring(Protocol):
+    """Lets a backup be the store again."""
+
+    async def restore_backup(self, source: Path) -> Path | None:
+        """Put a copy of a sound backup in the store's place, before anything is asked of the store; where the one before
+        is now, if there was one. Nothing is changed where the backup is damaged.
+        """
+        ...
+
+
 class JobStore(Protocol):
     """A queue that survives its processes: `store.jobs`, where a store has one. Durable when a method returns.
 

@@ -1,5 +1,6 @@
 """The SQLite store: one file, any number of processes, many workspaces."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.conversations.conversations import SQLiteConversations
 from zapomni_db.sqlite.graph.graph import SQLiteGraph
 from zapomni_db.sqlite.jobs import SQLiteJobs
+from zapomni_db.sqlite.restoring import restore_backup
 from zapomni_db.sqlite.statistics import statistics
 from zapomni_db.sqlite.values import check_text
 from zapomni_db.store import Snapshot
@@ -28,7 +30,7 @@ T = TypeVar("T")
 
 
 class SQLiteStore:
-    """A MemoryStore, and Reembedding, in one file. Nothing is opened and no thread is started before the first use.
+    """A MemoryStore, Reembedding and BackupRestoring, in one file. Nothing is opened and no thread is started before the first use.
 
     `patience` is for how many seconds one waits to write while other processes do.
     """
@@ -105,6 +107,9 @@ class SQLiteStore:
     async def backup(self, target: Path) -> None:
         path = self._access.open().database.path
         await self._access.read(lambda connection: back_up(connection, path, target))
+
+    async def restore_backup(self, source: Path) -> Path | None:
+        return await asyncio.to_thread(restore_backup, self._access.path, source, self._access.patience)
 
     async def pending(self, embedder: EmbedderIdentity, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
         return await self._access.query(lambda connection: reembedding.pending(connection, embedder, limit))
