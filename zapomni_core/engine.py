@@ -275,6 +275,14 @@ class MemoryEngine:
         before = time.time() - days * 24 * 60 * 60
         return await self._parts.store.purge(self.workspace, deleted_before=before, memory_ids=memory_ids)
 
+    async def health(self) -> list[str]:
+        """What keeps the store from being read and written now, a sentence each; quick."""
+        return await self._parts.store.health()
+
+    async def check(self) -> list[str]:
+        """What is wrong with what the store keeps, a sentence each; every text and vector is looked at, so it takes a while."""
+        return await self._parts.store.check()
+
     async def backup(self, target: Path) -> None:
         """Write a copy of the whole store, all workspaces, while others go on writing."""
         await self._parts.store.backup(target)

@@ -172,6 +172,10 @@ class MemoryStore(Protocol):
         """How much there is."""
         ...
 
+    async def health(self) -> list[str]:
+        """What keeps the store from being read and written now, a sentence each; quick. Empty if nothing does."""
+        ...
+
     async def check(self) -> list[str]:
         """What is wrong with the store, a sentence each; thorough, and slow on a large one. Empty if nothing is."""
         ...

@@ -357,6 +357,19 @@ class MemoryStoreContract(SnapshotContract):
         assert acknowledged <= set(await searchable(store))
         assert await store.check() == []
 
+    async def test_a_store_that_works_is_healthy(self, store: MemoryStore) -> None:
+        assert await store.health() == []
+        await store.add(WORKSPACE, sample_memory("text"), EMBEDDER)
+        assert await store.health() == []
+
+    async def test_a_backup_is_a_file_with_something_in_it(self, store: MemoryStore, tmp_path: Path) -> None:
+        target = tmp_path / "backup of the store"
+        await store.add(WORKSPACE, sample_memory("text"), EMBEDDER)
+        await store.backup(target)
+        assert target.stat().st_size > 0
+        await store.backup(target)
+        assert await searchable(store) == ["text"]
+
     async def test_a_store_in_use_is_sound(self, store: MemoryStore) -> None:
         first = await store.add(WORKSPACE, sample_memory("one", tags=("a", "b"), metadata={"k": 1}), EMBEDDER)
         await store.add(WORKSPACE, sample_memory("two", replaces=first.memory_id), EMBEDDER)

@@ -9,13 +9,13 @@ from typing import TypeVar
 import apsw
 
 from zapomni_db.arrays import Vector
-from zapomni_db.errors import StoreDamagedError
+from zapomni_db.errors import DatabaseError, StoreDamagedError
 from zapomni_db.records import Added, ChunkFound, EmbedderIdentity, Memory, NewMemory, StoreStats
 from zapomni_db.sqlite import adding, embedders, hiding, memories, purging, reembedding
 from zapomni_db.sqlite.access import Access
 from zapomni_db.sqlite.backup import back_up
 from zapomni_db.sqlite.checking import problems
-from zapomni_db.sqlite.connections import transaction
+from zapomni_db.sqlite.connections import last_change, transaction
 from zapomni_db.sqlite.conversations.conversations import SQLiteConversations
 from zapomni_db.sqlite.graph.graph import SQLiteGraph
 from zapomni_db.sqlite.jobs import SQLiteJobs
@@ -91,6 +91,14 @@ class SQLiteStore:
         check_text("workspace", workspace)
         path = self._access.open().database.path
         return await self._access.query(lambda connection: statistics(connection, path, workspace))
+
+    async def health(self) -> list[str]:
+        try:
+            await self._access.query(last_change)
+            await self._access.write(last_change)
+        except DatabaseError as error:
+            return [str(error)]
+        return []
 
     async def check(self) -> list[str]:
         database = self._access.open().database
