@@ -15,6 +15,7 @@ from zapomni_core.parts import DEFAULT_EXTRACTOR, Parts
 from zapomni_core.provider import Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import Telemetry, timed
+from zapomni_core.tidying import KEEP_DELETED_DAYS, deleted_before
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 from zapomni_db.filters import parse_filter
 
@@ -33,7 +34,6 @@ T = TypeVar("T")
 
 LONGEST_QUERY = 1000
 MOST_HITS = 100
-KEEP_DELETED_DAYS = 30
 
 
 class MemoryEngine:
@@ -125,8 +125,9 @@ class MemoryEngine:
         self._parts.workplace.begin_for(self, job_ids)
 
     def serve_jobs(self) -> None:
-        """Do jobs in this process from the store's first use on; at once where the settings ask for an LLM."""
+        """Do jobs and tidy up in this process from the store's first use on; at once where the settings ask for an LLM."""
         self._parts.workplace.open(self)
+        self._parts.tidying.open(self.workspace)
         if self.asks_llm:
             self._parts.workplace.begin(self)
 
@@ -253,7 +254,7 @@ class MemoryEngine:
         return self._there(await self._parts.store.get(self.workspace, memory_id), memory_id)
 
     async def delete_memory(self, memory_id: str) -> "Memory":
-        """Hide a memory from every search; it can be restored for 30 days."""
+        """Hide a memory from every search; it can be restored until it is purged, which a server does after 30 days."""
         memory = await self._parts.store.delete(self.workspace, memory_id)
         if memory is None:
             there = await self.get_memory(memory_id)
@@ -272,8 +273,7 @@ class MemoryEngine:
 
     async def purge(self, *, days: float = KEEP_DELETED_DAYS, memory_ids: list[str] | None = None) -> int:
         """Really remove what was deleted longer ago than that; returns how many memories are gone."""
-        before = time.time() - days * 24 * 60 * 60
-        return await self._parts.store.purge(self.workspace, deleted_before=before, memory_ids=memory_ids)
+        return await self._parts.store.purge(self.workspace, deleted_before=deleted_before(days), memory_ids=memory_ids)
 
     async def health(self) -> list[str]:
         """What keeps the store from being read and written now, a sentence each; quick."""

@@ -149,10 +149,18 @@ class MemoryStore(Protocol):
         """
         ...
 
-    async def purge(self, workspace: str, *, deleted_before: float, memory_ids: Sequence[str] | None = None) -> int:
+    async def purge(
+        self,
+        workspace: str,
+        *,
+        deleted_before: float,
+        memory_ids: Sequence[str] | None = None,
+        thorough: bool = True,
+    ) -> int:
         """Really remove memories that were deleted before a moment (seconds since 1970); only those named, if any are.
 
-        What they had replaced counts as deleted from now on.
+        What they had replaced counts as deleted from now on. A thorough purge leaves no trace in any file, however long that
+        takes; any other may leave some to the next thorough one, rather than let others wait.
         """
         ...
 

@@ -53,7 +53,14 @@ class SQLiteStore:
     async def restore(self, workspace: str, memory_id: str) -> Memory | None:
         return await self._access.write(lambda connection: hiding.restore(connection, workspace, memory_id))
 
-    async def purge(self, workspace: str, *, deleted_before: float, memory_ids: Sequence[str] | None = None) -> int:
+    async def purge(
+        self,
+        workspace: str,
+        *,
+        deleted_before: float,
+        memory_ids: Sequence[str] | None = None,
+        thorough: bool = True,
+    ) -> int:
         check_text("workspace", workspace)
         before = int(min(deleted_before, _END_OF_TIME) * 1_000_000)
         removed = 0
@@ -66,7 +73,7 @@ class SQLiteStore:
                 lambda connection: purging.purge_some(connection, workspace, before)
             ):
                 removed += count
-        if await self._access.query(purging.is_sweep_due):
+        if await self._access.query(lambda connection: purging.is_sweep_due(connection, thorough=thorough)):
             await self._access.write(purging.sweep, alone=True)
         return removed
 

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_core.engine import KEEP_DELETED_DAYS
 from zapomni_core.intake import preview
+from zapomni_core.tidying import KEEP_DELETED_DAYS
 from zapomni_db.records import Memory
 from zapomni_mcp.schemas import DeleteMemoryResponse, MemoryIdRequest
 from zapomni_mcp.tools.answering import MemoryTool, answer
@@ -23,7 +23,9 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
 
     name = "delete_memory"
     title = "Forget"
-    description = "Forget a memory by its ID, when the user asks for it. It can be restored for 30 days."
+    description = (
+        f"Forget a memory by its ID, when the user asks for it. It can be restored for {KEEP_DELETED_DAYS} days."
+    )
     input_schema: ClassVar[dict[str, Any]] = _BY_ID
     annotations: ClassVar[dict[str, bool]] = {
         "readOnlyHint": False,
