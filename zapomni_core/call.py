@@ -1,11 +1,17 @@
 """One call of a tool: what it is for, and what the tool may ask for while it runs."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
+
+BEAT_SECONDS = 1.0
+BEAT = 0.001
+"""What a beat adds to the progress that was told: less than any step of the work."""
 
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
@@ -34,7 +40,9 @@ class CallContext:
     on_progress: ReportProgress = ignore_progress
     extend: Callable[[], None] = lambda: None
     _told: float = 0.0
+    _done: float = 0.0
     _before: float = 0.0
+    _told_at: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -52,10 +60,49 @@ class CallContext:
         What clients hear must grow: work that counts from the start again is told as what comes after the rest.
         """
         self.extend()
-        if self._before + done < self._told:
+        is_after_a_beat = self._told > self._done
+        if self._before + done < self._done:
             self._before = self._told
-        self._told = self._before + done
-        await self.on_progress(self._told, None if total is None else self._before + total, message)
+        self._done = self._before + done
+        heard = max(self._done, self._told + BEAT) if is_after_a_beat else self._done
+        await self._tell(heard, None if total is None else self._before + total, message)
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Let the client hear once a second that the call goes on, whenever the tool tells nothing itself.
+
+        That is no sign of progress: the tool's time limit goes on.
+        """
+        loop = asyncio.get_running_loop()
+        beat: asyncio.Task[None] | None = None
+        timer: asyncio.TimerHandle | None = None
+        self._told_at = loop.time()
+
+        def look() -> None:
+            nonlocal beat, timer
+            rest = self._told_at + BEAT_SECONDS - loop.time()
+            if rest <= 0 and (beat is None or beat.done()):
+                beat = loop.create_task(self._tell(self._told + BEAT, None, "still working"))
+                beat.add_done_callback(_take_note)
+            timer = loop.call_later(rest if rest > 0 else BEAT_SECONDS, look)
+
+        look()
+        try:
+            yield
+        finally:
+            for one in (timer, beat):
+                if one is not None:
+                    one.cancel()
+
+    async def _tell(self, heard: float, total: float | None, message: str | None) -> None:
+        self._told, self._told_at = heard, asyncio.get_running_loop().time()
+        await self.on_progress(heard, total, message)
+
+
+def _take_note(beat: "asyncio.Task[None]") -> None:
+    """A client that has gone does not hear: whoever answers it finds out."""
+    if not beat.cancelled():
+        beat.exception()
 
 
 call_context: ContextVar[CallContext | None] = ContextVar("zapomni_call", default=None)

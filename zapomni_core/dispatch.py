@@ -130,7 +130,8 @@ class Dispatcher:
         token = call_context.set(context)
         failure: str | None = "cancelled"
         try:
-            result = await self._observed(call)
+            with context.beating():
+                result = await self._observed(call)
             failure = _failure_of(result)
         except Exception as error:
             failure = type(error).__name__

@@ -15,6 +15,7 @@ from zapomni_core.parts import DEFAULT_EXTRACTOR, Parts
 from zapomni_core.provider import Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import Telemetry, timed
+from zapomni_core.tidying import KEEP_DELETED_DAYS, deleted_before
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 from zapomni_db.filters import Filter, parse_filter
 
@@ -33,7 +34,6 @@ T = TypeVar("T")
 
 LONGEST_QUERY = 1000
 MOST_HITS = 100
-KEEP_DELETED_DAYS = 30
 SETTLE_SECONDS = 5.0
 
 
@@ -135,8 +135,9 @@ class MemoryEngine:
         return await self._parts.workplace.settle(KIND, SETTLE_SECONDS)
 
     def serve_jobs(self) -> None:
-        """Do jobs in this process from the store's first use on; at once where the settings ask for an LLM."""
+        """Do jobs and tidy up in this process from the store's first use on; at once where the settings ask for an LLM."""
         self._parts.workplace.open(self)
+        self._parts.tidying.open(self.workspace)
         if self.asks_llm:
             self._parts.workplace.begin(self)
 
@@ -269,7 +270,7 @@ class MemoryEngine:
         return self._there(await self._parts.store.get(self.workspace, memory_id), memory_id)
 
     async def delete_memory(self, memory_id: str) -> "Memory":
-        """Hide a memory from every search; it can be restored for 30 days."""
+        """Hide a memory from every search; it can be restored until it is purged, which a server does after 30 days."""
         memory = await self._parts.store.delete(self.workspace, memory_id)
         if memory is None:
             there = await self.get_memory(memory_id)
@@ -277,18 +278,38 @@ class MemoryEngine:
         return memory
 
     async def restore_memory(self, memory_id: str) -> "Memory":
-        """Bring a deleted memory back."""
+        """Bring a deleted memory back, or one that was replaced by a memory that is deleted; the one that is there now."""
         memory = await self._parts.store.restore(self.workspace, memory_id)
+        there = None if memory else await self._parts.store.get(self.workspace, memory_id)
+        if there and there.replaced_by:
+            raise MemoryNotFoundError(
+                f"memory {there.id} was replaced by {there.replaced_by}, which is kept; delete that one first to bring this back"
+            )
         return self._there(memory, memory_id, "deleted memory")
 
     async def purge(self, *, days: float = KEEP_DELETED_DAYS, memory_ids: list[str] | None = None) -> int:
         """Really remove what was deleted longer ago than that; returns how many memories are gone."""
-        before = time.time() - days * 24 * 60 * 60
-        return await self._parts.store.purge(self.workspace, deleted_before=before, memory_ids=memory_ids)
+        return await self._parts.store.purge(self.workspace, deleted_before=deleted_before(days), memory_ids=memory_ids)
+
+    async def health(self) -> list[str]:
+        """What keeps the store from being read and written now, a sentence each; quick."""
+        return await self._parts.store.health()
+
+    async def check(self) -> list[str]:
+        """What is wrong with what the store keeps, a sentence each; every text and vector is looked at, so it takes a while."""
+        return await self._parts.store.check()
 
     async def backup(self, target: Path) -> None:
         """Write a copy of the whole store, all workspaces, while others go on writing."""
         await self._parts.store.backup(target)
+
+    async def restore_backup(self, source: Path) -> Path | None:
+        """Let a backup be the store, before this engine has used it; where the store before is now, if there was one."""
+        store = self._parts.store
+        if not hasattr(store, "restore_backup"):
+            raise ConfigurationError(f"the store '{self._parts.store_name}' cannot restore a backup; use its own tools")
+        aside: Path | None = await store.restore_backup(source)
+        return aside
 
     async def reindex(self, embedder_name: str | None = None, on_progress: "OnBatch | None" = None) -> int:
         """Give the whole store the vectors of another embedder, and use that one; how many chunks were embedded.

@@ -10,6 +10,7 @@ from zapomni_core.jobs.workplace import Workplace
 from zapomni_core.provider import ProviderContext, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import telemetry_for
+from zapomni_core.tidying import Tidying
 from zapomni_db.errors import EmbedderMismatchError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Parts:
         self._wanted_vectors = 0
         self._reused_vectors = 0
         self._queued: int | None = None
+        self.tidying = Tidying()
         self.telemetry = telemetry_for(settings.telemetry, self.store_name)
         self.telemetry.gauge("zapomni.queue.depth", lambda: self._queued)
 
@@ -67,6 +69,7 @@ class Parts:
             context = ProviderContext(settings=self._settings, url=self._settings.store)
             self._store = self._offered.get("store", self.store_name).factory(context)
         self.workplace.note_use()
+        self.tidying.note_use(self._store)
         return self._store
 
     @property
@@ -192,6 +195,7 @@ class Parts:
     async def close(self) -> None:
         """Close what was opened."""
         try:
+            await self.tidying.close()
             await self.workplace.close()
             if self._store is not None:
                 await self._store.close()

@@ -141,7 +141,7 @@ class Memory:
     timestamp: datetime | None
     created_at: datetime
     deleted_at: datetime | None
-    replaces: str | None
+    replaces: tuple[str, ...]
     replaced_by: str | None
     chunks: int
     role: str = ""

@@ -147,11 +147,26 @@ class MemoryStore(Protocol):
         ...
 
     async def restore(self, workspace: str, memory_id: str) -> Memory | None:
-        """Bring a deleted memory back, a superseded one as superseded; None where there is no deleted one."""
+        """Bring a deleted memory back, or a superseded one whose replacement was deleted; None where there is none such.
+
+        One whose replacement is kept comes back as superseded. Where the same was added again in the meantime, that one is
+        brought back and returned.
+        """
         ...
 
-    async def purge(self, workspace: str, *, deleted_before: float, memory_ids: Sequence[str] | None = None) -> int:
-        """Really remove memories that were deleted before a moment (seconds since 1970); only those named, if any are."""
+    async def purge(
+        self,
+        workspace: str,
+        *,
+        deleted_before: float,
+        memory_ids: Sequence[str] | None = None,
+        thorough: bool = True,
+    ) -> int:
+        """Really remove memories that were deleted before a moment (seconds since 1970); only those named, if any are.
+
+        What they had replaced counts as deleted from now on. A thorough purge leaves no trace in any file, however long that
+        takes; any other may leave some to the next thorough one, rather than let others wait.
+        """
         ...
 
     async def read(self, workspace: str, work: Callable[[Snapshot], T]) -> T:
@@ -168,6 +183,10 @@ class MemoryStore(Protocol):
 
     async def stats(self, workspace: str) -> StoreStats:
         """How much there is."""
+        ...
+
+    async def health(self) -> list[str]:
+        """What keeps the store from being read and written now, a sentence each; quick. Empty if nothing does."""
         ...
 
     async def check(self) -> list[str]:
@@ -194,6 +213,16 @@ class Reembedding(Protocol):
 
     async def switch(self, embedder: EmbedderIdentity) -> None:
         """Serve this embedder's vectors from now on and forget the others; refused while any are pending."""
+        ...
+
+
+class BackupRestoring(Protocol):
+    """Lets a backup be the store again."""
+
+    async def restore_backup(self, source: Path) -> Path | None:
+        """Put a copy of a sound backup in the store's place, before anything is asked of the store; where the one before
+        is now, if there was one. Nothing is changed where the backup is damaged.
+        """
         ...
 
 

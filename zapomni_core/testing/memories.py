@@ -56,7 +56,7 @@ class MemoryStoreContract(SnapshotContract):
         for field in ("text", "metadata", "kind", "tags", "source", "author", "conversation", "timestamp"):
             assert getattr(memory, field) == getattr(new, field), field
         assert (memory.id, memory.workspace, memory.chunks) == (added.memory_id, WORKSPACE, 1)
-        assert (memory.deleted_at, memory.replaces, memory.replaced_by) == (None, None, None)
+        assert (memory.deleted_at, memory.replaces, memory.replaced_by) == (None, (), None)
         assert datetime.now(UTC) - memory.created_at < timedelta(minutes=10)
 
     @pytest.mark.parametrize("text", ANY_TEXTS, ids=range(len(ANY_TEXTS)))
@@ -183,7 +183,7 @@ class MemoryStoreContract(SnapshotContract):
         new = await store.add(WORKSPACE, sample_memory("new", replaces=old.memory_id), EMBEDDER)
         assert await searchable(store) == ["new"]
         assert (await kept(store, old.memory_id)).replaced_by == new.memory_id
-        assert (await kept(store, new.memory_id)).replaces == old.memory_id
+        assert (await kept(store, new.memory_id)).replaces == (old.memory_id,)
 
     async def test_what_was_replaced_is_kept_anew_when_it_comes_again(self, store: MemoryStore) -> None:
         old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
@@ -198,7 +198,15 @@ class MemoryStoreContract(SnapshotContract):
         added = await store.add(WORKSPACE, sample_memory("there", replaces=old.memory_id), EMBEDDER)
         assert (added.outcome, added.memory_id) == ("existing", there.memory_id)
         assert await searchable(store) == ["there"]
-        assert (await kept(store, there.memory_id)).replaces == old.memory_id
+        assert (await kept(store, there.memory_id)).replaces == (old.memory_id,)
+
+    async def test_a_memory_can_replace_several(self, store: MemoryStore) -> None:
+        old = [(await store.add(WORKSPACE, sample_memory(text), EMBEDDER)).memory_id for text in ("a", "b")]
+        for each in old:
+            new = await store.add(WORKSPACE, sample_memory("both", replaces=each), EMBEDDER)
+        assert await searchable(store) == ["both"]
+        assert (await kept(store, new.memory_id)).replaces == tuple(old)
+        assert {(await kept(store, each)).replaced_by for each in old} == {new.memory_id}
 
     async def test_a_memory_does_not_replace_itself(self, store: MemoryStore) -> None:
         first = await store.add(WORKSPACE, sample_memory("same"), EMBEDDER)
@@ -232,6 +240,48 @@ class MemoryStoreContract(SnapshotContract):
         assert await store.delete(WORKSPACE, old.memory_id)
         assert await store.restore(WORKSPACE, old.memory_id)
         assert await searchable(store) == ["new"]
+
+    async def test_what_a_deleted_memory_had_replaced_comes_back_when_it_is_restored(self, store: MemoryStore) -> None:
+        old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        new = await store.add(WORKSPACE, sample_memory("new", replaces=old.memory_id), EMBEDDER)
+        assert await store.restore(WORKSPACE, old.memory_id) is None, "its replacement is there"
+        await store.delete(WORKSPACE, new.memory_id)
+        assert await searchable(store) == [], "who deletes a correction does not ask for what was wrong"
+        restored = await store.restore(WORKSPACE, old.memory_id)
+        assert restored is not None
+        assert (restored.id, restored.replaced_by) == (old.memory_id, None)
+        assert await searchable(store) == ["old"]
+        again = await store.restore(WORKSPACE, new.memory_id)
+        assert again is not None
+        assert again.replaces == ()
+        assert await searchable(store) == ["old", "new"]
+        assert await store.check() == []
+
+    async def test_what_was_replaced_and_added_again_comes_back_once(self, store: MemoryStore) -> None:
+        old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        new = await store.add(WORKSPACE, sample_memory("new", replaces=old.memory_id), EMBEDDER)
+        same = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        for gone in (new.memory_id, same.memory_id):
+            await store.delete(WORKSPACE, gone)
+        restored = await store.restore(WORKSPACE, old.memory_id)
+        assert restored is not None
+        assert restored.id == same.memory_id
+        assert await searchable(store) == ["old"]
+        assert await store.check() == []
+
+    async def test_what_a_purged_memory_had_replaced_is_deleted_and_can_be_restored(self, store: MemoryStore) -> None:
+        old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        new = await store.add(WORKSPACE, sample_memory("new", replaces=old.memory_id), EMBEDDER)
+        await store.delete(WORKSPACE, new.memory_id)
+        assert await store.purge(WORKSPACE, deleted_before=math.inf, memory_ids=[new.memory_id]) == 1
+        assert (await kept(store, old.memory_id)).deleted_at is not None
+        assert (await store.stats(WORKSPACE)).deleted == 1
+        assert await searchable(store) == []
+        restored = await store.restore(WORKSPACE, old.memory_id)
+        assert restored is not None
+        assert (restored.deleted_at, restored.replaced_by) == (None, None)
+        assert await searchable(store) == ["old"]
+        assert await store.check() == []
 
     async def test_purging_removes_what_was_deleted_before_and_nothing_else(self, store: MemoryStore) -> None:
         ids = [(await store.add(WORKSPACE, sample_memory(text), EMBEDDER)).memory_id for text in ("a", "b", "c", "d")]
@@ -306,6 +356,19 @@ class MemoryStoreContract(SnapshotContract):
         acknowledged = {f"m {n}" for n, one in enumerate(ended) if not isinstance(one, BaseException)}
         assert acknowledged <= set(await searchable(store))
         assert await store.check() == []
+
+    async def test_a_store_that_works_is_healthy(self, store: MemoryStore) -> None:
+        assert await store.health() == []
+        await store.add(WORKSPACE, sample_memory("text"), EMBEDDER)
+        assert await store.health() == []
+
+    async def test_a_backup_is_a_file_with_something_in_it(self, store: MemoryStore, tmp_path: Path) -> None:
+        target = tmp_path / "backup of the store"
+        await store.add(WORKSPACE, sample_memory("text"), EMBEDDER)
+        await store.backup(target)
+        assert target.stat().st_size > 0
+        await store.backup(target)
+        assert await searchable(store) == ["text"]
 
     async def test_a_store_in_use_is_sound(self, store: MemoryStore) -> None:
         first = await store.add(WORKSPACE, sample_memory("one", tags=("a", "b"), metadata={"k": 1}), EMBEDDER)

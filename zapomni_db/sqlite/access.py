@@ -33,21 +33,21 @@ class Access:
     """One file for all parts of a store. Nothing is opened and no thread is started before the first use."""
 
     def __init__(self, path: Path, patience: float) -> None:
-        self._path = path
-        self._patience = patience
+        self.path = path
+        self.patience = patience
         self._opened: Opened | None = None
         self._closed = False
 
     def open(self) -> Opened:
         """What reading and writing needs; refused once closed, and in a forked process."""
         if self._closed:
-            raise StoreUnavailableError(f"The store {self._path} is closed.")
+            raise StoreUnavailableError(f"The store {self.path} is closed.")
         if self._opened is None:
-            database = Database(self._path, self._patience)
+            database = Database(self.path, self.patience)
             self._opened = Opened(database, Views(database.guard), Crew(database))
         if self._opened.crew.process != os.getpid():
             raise StoreUnavailableError(
-                f"The store {self._path} was opened before this process was forked: open it anew."
+                f"The store {self.path} was opened before this process was forked: open it anew."
             )
         return self._opened
 
@@ -71,7 +71,7 @@ class Access:
         """Write, and return when it is on the disk. One can give up, and does after a while, until it is begun."""
         opened = self.open()
         impatient = partial(held, opened.database.path)
-        answer: T = await opened.crew.write(work, alone=alone, patience=self._patience, impatient=impatient)
+        answer: T = await opened.crew.write(work, alone=alone, patience=self.patience, impatient=impatient)
         return answer
 
     async def close(self) -> None:
@@ -79,4 +79,4 @@ class Access:
         self._closed = True
         opened, self._opened = self._opened, None
         if opened:
-            await opened.crew.close(self._patience)
+            await opened.crew.close(self.patience)

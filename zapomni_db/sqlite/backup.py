@@ -21,16 +21,16 @@ def back_up(connection: apsw.Connection, store: Path, target: Path) -> None:
     part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     with translated(target):
         try:
-            _copy(connection, part)
+            copy_to(connection, part)
             part.replace(target)
-            _flush(target.parent)
+            flush_directory(target.parent)
         finally:
             with suppress(FileNotFoundError):
                 part.unlink()
 
 
-def _copy(connection: apsw.Connection, part: Path) -> None:
-    """All pages in one step: in several, a busy store would make it begin anew again and again."""
+def copy_to(connection: apsw.Connection, part: Path) -> None:
+    """A copy under a name of its own. All pages in one step: in several, a busy store would make it begin anew again and again."""
     os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(apsw.Connection(str(part), flags=apsw.SQLITE_OPEN_READWRITE)) as copy:
         with copy.backup("main", connection, "main") as pages:
@@ -39,7 +39,7 @@ def _copy(connection: apsw.Connection, part: Path) -> None:
         copy.execute("UPDATE meta SET value = ? WHERE key = 'store'", (uuid4().hex,))
 
 
-def _flush(directory: Path) -> None:
+def flush_directory(directory: Path) -> None:
     """Make a new name durable, where directories can be opened."""
     if os.name == "posix":
         descriptor = os.open(directory, os.O_RDONLY)

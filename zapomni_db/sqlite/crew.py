@@ -43,12 +43,15 @@ class Crew:
         patience: float,
         impatient: Callable[[], Exception],
     ) -> Any:
-        """Let the writing thread do this, in a transaction; alone, outside of one. What is not begun in time is not done."""
+        """Let the writing thread do this, in a transaction; alone, outside of one.
+
+        What is not begun in time is not done. Whoever is cancelled has written nothing, unless it was being committed.
+        """
         task = Task(work, alone)
         self._writing.put(task)
 
         def lose_patience() -> None:
-            if self._writing.give_up(task) and not task.future.done():
+            if self._writing.give_up(task, if_begun=False) and not task.future.done():
                 task.future.set_exception(impatient())
 
         timer = task.future.get_loop().call_later(patience, lose_patience)

@@ -10,7 +10,10 @@ import apsw
 from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreFullError, StoreUnavailableError
 
 _FULL = "There is no room left on the disk of the store {path}: nothing was written. Free some space and try again."
-_DAMAGED = "The store {path} is damaged ({reason}); nothing was changed. Restore a backup, or move the file away to begin anew."
+_DAMAGED = (
+    "The store {path} is damaged ({reason}); nothing was changed."
+    " Go back to a backup with zapomni restore-backup, or move the file away to begin anew."
+)
 _BUSY = "Another process holds the store {path}. Try again in a moment, or look for a process that hangs."
 _REFUSED = (
     "The store {path} cannot be opened or written ({reason})."

@@ -34,15 +34,33 @@ def make_file(path: Path, witness: Witness) -> None:
 def _refuse_lost(path: Path, witness: Witness) -> None:
     """SQLite would take an emptied file for a new one, and would throw away the -wal of one that is missing or empty."""
     noted = witness.read()
-    size = _size(path)
+    wal_size, size = _size(wal_of(path)), _size(path)
     if size >= _SMALLEST:
+        _refuse_strange_wal(path, wal_size)
         return
     if size:
         raise damaged(path, "the file is too short")
-    if _size(wal_of(path)):
+    if wal_size:
         raise damaged(path, "the file is missing or empty, but its -wal is there")
     if noted and path.is_file() and witness.read() == noted:  # else another process is making it just now
         raise damaged(path, "the file is empty, but memories were kept in it")
+
+
+def _refuse_strange_wal(path: Path, wal_size: int) -> None:
+    """A copy says that it has no -wal. SQLite would take whichever it finds, and mix the two.
+
+    The size was taken first: a new store says that it has a -wal before there is one.
+    """
+    if not wal_size:
+        return
+    with path.open("rb") as file:
+        header = file.read(20)
+    if header[18:20] == b"\1\1":
+        raise StoreUnavailableError(
+            f"The file {path} was put in the place of a store whose -wal is still there, and which does not belong to it:"
+            f" delete {wal_of(path)} and {path}-shm to go on with the file as it is. Nothing was changed."
+            " The next time, zapomni restore-backup does it all."
+        )
 
 
 def _size(path: Path) -> int:

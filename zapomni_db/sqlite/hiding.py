@@ -25,9 +25,28 @@ def delete(connection: apsw.Connection, workspace: str, uid: str) -> Memory | No
 
 
 def restore(connection: apsw.Connection, workspace: str, uid: str) -> Memory | None:
-    """Bring a deleted memory back; inside a transaction."""
+    """Bring a deleted memory back, or one whose replacement was deleted; inside a transaction."""
     row = memories.find(connection, workspace, uid)
+    if row and row.replaced_by is not None and not _is_kept(connection, workspace, row.replaced_by):
+        return memories.get(connection, workspace, _reinstate(connection, row))
     return memories.get(connection, workspace, uid) if row and restore_row(connection, row) else None
+
+
+def _is_kept(connection: apsw.Connection, workspace: str, uid: str) -> bool:
+    row = memories.find(connection, workspace, uid)
+    return row is not None and row.deleted_at is None
+
+
+def _reinstate(connection: apsw.Connection, row: Row) -> str:
+    """Let a memory be live that has no replacement any more; the id of the one that says the same now."""
+    same = memories.find_same(connection, row.workspace, row.content) if row.content else None
+    if same:  # it was added once more in the meantime: a memory is kept once
+        restore_row(connection, same)
+        return same.uid
+    connection.execute("UPDATE memory SET deleted_at = NULL, replaced_by = NULL WHERE id = ?", (row.id,))
+    upkeep.show(connection, row.id)
+    record(connection, row.workspace, row.id, "restored")
+    return row.uid
 
 
 def restore_row(connection: apsw.Connection, row: Row) -> bool:
@@ -42,13 +61,20 @@ def restore_row(connection: apsw.Connection, row: Row) -> bool:
 
 
 def supersede(connection: apsw.Connection, workspace: str, uid: str, new: Row) -> None:
-    """Let a memory take the place of another, which must be live; linked both ways."""
+    """Let a memory take the place of another, which must be live."""
     old = memories.find(connection, workspace, uid)
     if old is None or not old.is_live:
         raise MemoryNotFoundError(
             "There is no such memory to replace in this workspace, or it was deleted or replaced before."
         )
     connection.execute("UPDATE memory SET replaced_by = ? WHERE id = ?", (new.uid, old.id))
-    connection.execute("UPDATE memory SET replaces = ? WHERE id = ?", (old.uid, new.id))
     upkeep.hide(connection, old.id)
     record(connection, workspace, old.id, "superseded")
+
+
+def delete_replaced(connection: apsw.Connection, new: Row) -> None:
+    """Count what a memory took the place of as deleted: it will not be searched again unless somebody restores it."""
+    for number, _ in memories.replaced_by(connection, new):
+        deleted = "UPDATE memory SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL"
+        connection.execute(deleted, (time.time_ns() // 1000, number))
+        record(connection, new.workspace, number, "deleted")

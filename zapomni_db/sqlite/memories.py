@@ -32,7 +32,6 @@ class Row(NamedTuple):
     content: bytes | None
     seal: bytes = b""
     deleted_at: int | None = None
-    replaces: str | None = None
     replaced_by: str | None = None
 
     @property
@@ -92,6 +91,11 @@ def find_deleted(connection: apsw.Connection, workspace: str, before: int, limit
     return [Row(*row) for row in found]
 
 
+def replaced_by(connection: apsw.Connection, row: Row) -> list[tuple[int, str]]:
+    """The numbers and ids of the memories that a memory took the place of, hidden ones too."""
+    return list(rows(connection, "SELECT id, uid FROM memory WHERE replaced_by = ? ORDER BY id", row.uid))
+
+
 def everything(connection: apsw.Connection) -> Iterator[Row]:
     """All memories of all workspaces."""
     for row in rows(connection, _SELECT + "ORDER BY id"):
@@ -135,7 +139,7 @@ def _read(connection: apsw.Connection, row: Row) -> Memory:
         timestamp=values.from_micros_or_none(row.timestamp),
         created_at=values.from_micros(row.created_at),
         deleted_at=values.from_micros_or_none(row.deleted_at),
-        replaces=row.replaces,
+        replaces=tuple(uid for _, uid in replaced_by(connection, row)),
         replaced_by=row.replaced_by,
         chunks=row.chunks,
         role=one(connection, "SELECT role FROM message WHERE memory = ?", row.id) or "",

@@ -16,9 +16,11 @@ from zapomni_db.sqlite.conversations import messages, vectors
 from zapomni_db.sqlite.embedders import drop_vectors
 from zapomni_db.sqlite.facets import drop_facets
 from zapomni_db.sqlite.graph.forgetting import forget_memory
+from zapomni_db.sqlite.hiding import delete_replaced
 from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.terms import drop_terms
 
+_QUICKLY_SWEPT = 64 * 2**20  # bytes: written anew in about a second, for which others wait
 BATCH = 200  # memories removed in one transaction: others wait for it
 
 
@@ -33,9 +35,11 @@ def purge_named(connection: apsw.Connection, workspace: str, before: int, uids: 
     return _remove(connection, [row for row in found if row and row.deleted_at is not None and row.deleted_at < before])
 
 
-def is_sweep_due(connection: apsw.Connection) -> bool:
-    """Whether something was removed and its traces were not."""
-    return one(connection, "SELECT value FROM meta WHERE key = 'sweep'") is not None
+def is_sweep_due(connection: apsw.Connection, *, thorough: bool) -> bool:
+    """Whether something was removed and its traces were not; only where a sweep is quick, unless it shall be thorough."""
+    if one(connection, "SELECT value FROM meta WHERE key = 'sweep'") is None:
+        return False
+    return thorough or connection.pragma("page_count") * connection.pragma("page_size") <= _QUICKLY_SWEPT
 
 
 def sweep(connection: apsw.Connection) -> None:
@@ -56,6 +60,7 @@ def _remove(connection: apsw.Connection, rows: Sequence[Row]) -> int:
 
 
 def _remove_one(connection: apsw.Connection, row: Row) -> None:
+    delete_replaced(connection, row)
     forget_memory(connection, row.id)
     drop_body(connection, row.id)
     messages.drop(connection, row.id)

@@ -73,10 +73,16 @@ def _create(connection: apsw.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
+def _link_by_replacement(connection: apsw.Connection) -> None:
+    """What a memory replaces is told by what it replaced, so that both ends of a link are one thing."""
+    connection.execute("CREATE INDEX memory_replaced_by ON memory(replaced_by) WHERE replaced_by IS NOT NULL")
+    connection.execute("ALTER TABLE memory DROP COLUMN replaces")
+
+
 Migration = Callable[[apsw.Connection], None]
 
 # The first makes an empty file a store of version 1, the second makes that one of version 2, and so on.
-MIGRATIONS: list[Migration] = [_create, create_job_table, create_conversations, add_graph]
+MIGRATIONS: list[Migration] = [_create, create_job_table, create_conversations, add_graph, _link_by_replacement]
 
 
 def migrate(connection: apsw.Connection) -> None:

@@ -1,5 +1,6 @@
 """The SQLite store: one file, any number of processes, many workspaces."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -8,16 +9,17 @@ from typing import TypeVar
 import apsw
 
 from zapomni_db.arrays import Vector
-from zapomni_db.errors import StoreDamagedError
+from zapomni_db.errors import DatabaseError, StoreDamagedError
 from zapomni_db.records import Added, ChunkFound, EmbedderIdentity, Memory, NewMemory, StoreStats
 from zapomni_db.sqlite import adding, embedders, hiding, memories, purging, reembedding
 from zapomni_db.sqlite.access import Access
 from zapomni_db.sqlite.backup import back_up
 from zapomni_db.sqlite.checking import problems
-from zapomni_db.sqlite.connections import transaction
+from zapomni_db.sqlite.connections import last_change, transaction
 from zapomni_db.sqlite.conversations.conversations import SQLiteConversations
 from zapomni_db.sqlite.graph.graph import SQLiteGraph
 from zapomni_db.sqlite.jobs import SQLiteJobs
+from zapomni_db.sqlite.restoring import restore_backup
 from zapomni_db.sqlite.statistics import statistics
 from zapomni_db.sqlite.values import check_text
 from zapomni_db.store import Snapshot
@@ -28,7 +30,7 @@ T = TypeVar("T")
 
 
 class SQLiteStore:
-    """A MemoryStore, and Reembedding, in one file. Nothing is opened and no thread is started before the first use.
+    """A MemoryStore, Reembedding and BackupRestoring, in one file. Nothing is opened and no thread is started before the first use.
 
     `patience` is for how many seconds one waits to write while other processes do.
     """
@@ -51,7 +53,14 @@ class SQLiteStore:
     async def restore(self, workspace: str, memory_id: str) -> Memory | None:
         return await self._access.write(lambda connection: hiding.restore(connection, workspace, memory_id))
 
-    async def purge(self, workspace: str, *, deleted_before: float, memory_ids: Sequence[str] | None = None) -> int:
+    async def purge(
+        self,
+        workspace: str,
+        *,
+        deleted_before: float,
+        memory_ids: Sequence[str] | None = None,
+        thorough: bool = True,
+    ) -> int:
         check_text("workspace", workspace)
         before = int(min(deleted_before, _END_OF_TIME) * 1_000_000)
         removed = 0
@@ -64,7 +73,7 @@ class SQLiteStore:
                 lambda connection: purging.purge_some(connection, workspace, before)
             ):
                 removed += count
-        if await self._access.query(purging.is_sweep_due):
+        if await self._access.query(lambda connection: purging.is_sweep_due(connection, thorough=thorough)):
             await self._access.write(purging.sweep, alone=True)
         return removed
 
@@ -90,6 +99,14 @@ class SQLiteStore:
         path = self._access.open().database.path
         return await self._access.query(lambda connection: statistics(connection, path, workspace))
 
+    async def health(self) -> list[str]:
+        try:
+            await self._access.query(last_change)
+            await self._access.write(last_change)
+        except DatabaseError as error:
+            return [str(error)]
+        return []
+
     async def check(self) -> list[str]:
         database = self._access.open().database
 
@@ -105,6 +122,9 @@ class SQLiteStore:
     async def backup(self, target: Path) -> None:
         path = self._access.open().database.path
         await self._access.read(lambda connection: back_up(connection, path, target))
+
+    async def restore_backup(self, source: Path) -> Path | None:
+        return await asyncio.to_thread(restore_backup, self._access.path, source, self._access.patience)
 
     async def pending(self, embedder: EmbedderIdentity, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
         return await self._access.query(lambda connection: reembedding.pending(connection, embedder, limit))

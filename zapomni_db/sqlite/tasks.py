@@ -1,4 +1,4 @@
-"""Work for the store's threads: who asked waits for a future, and may give up until the work is begun."""
+"""Work for the store's threads: who asked waits for a future, and may give up until the work is settled."""
 
 import asyncio
 import threading
@@ -19,6 +19,7 @@ class Task:
     alone: bool = False
     future: "asyncio.Future[Any]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     is_begun: bool = False
+    is_settled: bool = False
     is_given_up: bool = False
 
     def answer(self, answer: Any) -> None:
@@ -60,11 +61,19 @@ class Tasks:
             self._waiting.append(task)
             self._changed.notify()
 
-    def give_up(self, task: Task) -> bool:
-        """Whether a task is never done; one that is begun is."""
+    def give_up(self, task: Task, *, if_begun: bool = True) -> bool:
+        """Whether a task is never done; one that is settled is, and one that is begun, if it shall not be undone."""
         with self._changed:
-            task.is_given_up = not task.is_begun
+            task.is_given_up = not (task.is_settled or (task.is_begun and not if_begun))
         return task.is_given_up
+
+    def settle(self, tasks: Sequence[Task]) -> bool:
+        """Whether all of these are to be done, as nobody gave one up; from now on nobody can."""
+        with self._changed:
+            wanted = not any(task.is_given_up for task in tasks)
+            for task in tasks if wanted else ():
+                task.is_settled = True
+        return wanted
 
     def wait(self) -> bool:
         """Wait until there is a task; False when there will be none any more."""
@@ -73,7 +82,7 @@ class Tasks:
             return bool(self._waiting)
 
     def take(self, most: int = 1) -> list[Task]:
-        """The next tasks that may be done together and that nobody gave up; from now on they cannot be given up."""
+        """The next tasks that may be done together and that nobody gave up; from now on they are begun."""
         taken: list[Task] = []
         with self._changed:
             while self._waiting and len(taken) < most and not (taken and (taken[0].alone or self._waiting[0].alone)):

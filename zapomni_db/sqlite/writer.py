@@ -2,12 +2,13 @@
 
 A commit waits for the disk, whatever is in it: many small ones together cost as much as one. Where one of them fails, all are
 done anew, each with a savepoint of its own, so that a bad one is undone alone: a savepoint makes the index of words write out what
-it has gathered, which costs more than the rest of a task. Tasks are taken when the gate is held, so that until then a caller can
-give up.
+it has gathered, which costs more than the rest of a task. Until the moment of the commit a caller can give up: then what was
+written is undone, and the rest is done anew.
 """
 
 from collections.abc import Callable
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import apsw
@@ -20,6 +21,10 @@ from zapomni_db.sqlite.tasks import Task, Tasks, answer_all
 _MOST_TOGETHER = 128
 
 Work = Callable[[apsw.Connection], Any]
+
+
+class _GivenUpError(Exception):
+    """Somebody who asked for a part of a transaction has gone."""
 
 
 class Writer:
@@ -61,6 +66,7 @@ class Writer:
             return []
         if not tasks[0].alone:
             return self._commit(connection, tasks)
+        self._tasks.settle(tasks)
         self._database.guard(connection)
         return [tasks[0].work(connection)]
 
@@ -68,21 +74,34 @@ class Writer:
         """What became of each task, once it is on the disk. What fails together is tried with savepoints, then one by one."""
         works = [task.work for task in tasks]
         try:
-            answers, change = self._transact(connection, works)
+            return self._transact(connection, tasks, works)
+        except _GivenUpError:
+            return self._commit_rest(connection, tasks)
         except Exception:
             if len(tasks) == 1:
                 raise
-            try:
-                answers, change = self._transact(connection, [partial(self._attempt, work) for work in works])
-            except Exception:  # noqa: BLE001 - whatever it is, whose it is will be seen
-                return [self._alone(connection, task) for task in tasks]
+        try:
+            return self._transact(connection, tasks, [partial(self._attempt, work) for work in works])
+        except _GivenUpError:
+            return self._commit_rest(connection, tasks)
+        except Exception:  # noqa: BLE001 - whatever it is, whose it is will be seen
+            return [self._alone(connection, task) for task in tasks]
+
+    def _transact(self, connection: apsw.Connection, tasks: list[Task], works: list[Work]) -> list[Any]:
+        with transaction(connection):
+            self._database.guard(connection)
+            answers, change = [work(connection) for work in works], last_change(connection)
+            if not self._tasks.settle(tasks):
+                raise _GivenUpError
         self._database.note(change)
         return answers
 
-    def _transact(self, connection: apsw.Connection, works: list[Work]) -> tuple[list[Any], int]:
-        with transaction(connection):
-            self._database.guard(connection)
-            return [work(connection) for work in works], last_change(connection)
+    def _commit_rest(self, connection: apsw.Connection, tasks: list[Task]) -> list[Any]:
+        """What became of each task; nothing of those that were given up."""
+        wanted = [not task.is_given_up for task in tasks]
+        rest = list(compress(tasks, wanted))
+        answers = iter(self._commit(connection, rest) if rest else ())
+        return [next(answers) if is_wanted else None for is_wanted in wanted]
 
     def _attempt(self, work: Work, connection: apsw.Connection) -> Any:
         connection.execute("SAVEPOINT task")

@@ -1,5 +1,6 @@
-"""`zapomni backup`: a copy of the whole store."""
+"""`zapomni backup` and `zapomni restore-backup`: a copy of the whole store, and the way back."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,38 @@ def backup(session: Session, target: Path, force: bool) -> None:
         return 0
 
     session.run(work)
+
+
+@click.command()
+@shared_options()
+@click.argument("source", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_session
+def restore_backup(session: Session, source: Path, yes: bool) -> None:
+    """Put a backup in the place of the store.
+
+    The store that was there is kept beside it. Servers that are running must be started again.
+    """
+    if not yes:
+        _ask(source)
+
+    async def work(engine: "MemoryEngine") -> int:
+        aside = await engine.restore_backup(source)
+        if session.as_json:
+            session.out.json({"source": str(source), "before": None if aside is None else str(aside)})
+        else:
+            session.out.text(f"The store is the backup {source} now.")
+            if aside is not None:
+                session.out.text(f"What was there before is {aside}. Start the servers that are running again.")
+        return 0
+
+    session.run(work)
+
+
+def _ask(source: Path) -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise Refusal("This replaces the whole store, and there is no terminal to ask on: add --yes")
+    click.confirm(f"Put {source} in the place of the whole store, all workspaces?", abort=True, err=True)
 
 
 def _allowed(target: Path, *, force: bool) -> Path:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def doctor(options: Options, as_json: bool) -> None:
     """Find what is wrong, and how to mend it.
 
-    Examines the installation, the settings and every plugin. Exits with 1 when something failed.
+    Examines the installation, the settings, every plugin and the whole store. Exits with 1 when something failed.
     """
     sys.exit(asyncio.run(_doctor(options, Output(), as_json=as_json)))
 

@@ -1,4 +1,4 @@
-"""Examines an installation: packages, settings, plugins, tools, and whether all of it starts. Prints nothing."""
+"""Examines an installation: packages, settings, plugins, tools, the store, and whether all of it starts. Prints nothing."""
 
 import asyncio
 import inspect
@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from zapomni_core.app import App
+from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.report import HostReport
@@ -59,7 +60,7 @@ def _broken_settings(error: ConfigurationError) -> Iterator[Finding]:
 async def _examine_app(options: Options, config: Config, found: list[Found]) -> list[Finding]:
     log_if_asked(config)
     app, refusal = compose_anyway(options, config.settings, found)
-    health = await _start_and_stop(app)
+    health = await _start_and_stop(app, has_store=refusal is None and not options.no_plugins)
     return [
         *findings.settings_file(config, default_file(options.config)),
         *findings.plugins(app.report),
@@ -95,17 +96,38 @@ def _offered(app: App, options: Options, config: Config, found: list[Found]) -> 
     return [*app.registry, *everything.registry]
 
 
-async def _start_and_stop(app: App) -> list[Finding]:
-    """Open what plugins have to open, ask the tools that can tell how they are, and close again.
+async def _start_and_stop(app: App, *, has_store: bool) -> list[Finding]:
+    """Open what plugins have to open, ask the store and the tools that can tell how they are, and close again.
 
     A lifespan that fails is in the app's report.
     """
     await app.start()
     try:
         await app.ready()
-        return await asyncio.gather(*(_health(tool) for tool in app.registry if hasattr(tool.tool, "check")))
+        checked = [tool for tool in app.registry if hasattr(tool.tool, "check")]
+        return [
+            *(await _store(app.engine) if has_store else ()),
+            *await asyncio.gather(*(_health(tool) for tool in checked)),
+        ]
     finally:
         await app.stop()
+
+
+async def _store(engine: MemoryEngine) -> list[Finding]:
+    """Whether the store can be used, and whether what it keeps is what was stored."""
+    try:
+        if problems := await engine.health():
+            return [Finding("fail", "store", one, "put that right, then run: zapomni doctor") for one in problems]
+        if problems := await engine.check():
+            fix = "go back to a backup: zapomni restore-backup FILE"
+            return [Finding("fail", "store", one, fix) for one in problems]
+        stats = await engine.get_stats()
+    except ConfigurationError as error:
+        return [Finding("fail", "store", str(error), "choose another store, or enable the plugin that offers it")]
+    except Exception as error:  # noqa: BLE001 (the seam: a store may be a plugin's)
+        return [Finding("fail", "store", f"{type(error).__name__}: {error}", "ask the author of the store's plugin")]
+    size = f"{stats.database_size_mb:.1f} MB"
+    return [Finding("ok", "store", f"{stats.store} at {stats.location}, {size}; all of it is as it was stored")]
 
 
 async def _health(tool: CheckedTool) -> Finding:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from zapomni_core.tidying import KEEP_DELETED_DAYS
 from zapomni_db.errors import MemoryNotFoundError
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.output import one_line
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
     from zapomni_db.records import Memory
 
-KEPT_DAYS = 30
 LONGEST_DAYS = 36_500
 
 
@@ -27,7 +27,7 @@ LONGEST_DAYS = 36_500
 def delete(session: Session, memory_ids: tuple[str, ...]) -> None:
     """Hide memories from every search.
 
-    They can be brought back with zapomni restore, until zapomni purge removes them. Exits with 1 when one is not there.
+    They can be brought back with zapomni restore for 30 days, unless zapomni purge removes them. Exits with 1 when one is not there.
     """
 
     async def work(engine: "MemoryEngine") -> int:
@@ -41,7 +41,7 @@ def delete(session: Session, memory_ids: tuple[str, ...]) -> None:
 @click.argument("memory_ids", nargs=-1, required=True, metavar="ID...")
 @with_session
 def restore(session: Session, memory_ids: tuple[str, ...]) -> None:
-    """Bring deleted memories back.
+    """Bring deleted memories back, or those that a deleted memory had replaced.
 
     Exits with 1 when one is not there.
     """
@@ -59,7 +59,7 @@ def restore(session: Session, memory_ids: tuple[str, ...]) -> None:
     "--days",
     type=click.IntRange(0, LONGEST_DAYS),
     metavar="N",
-    help=f"Only what was deleted longer ago than that: {KEPT_DAYS}, or 0 where IDs are given.",
+    help=f"Only what was deleted longer ago than that: {KEEP_DELETED_DAYS}, or 0 where IDs are given.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_session
@@ -69,7 +69,7 @@ def purge(session: Session, memory_ids: tuple[str, ...], days: int | None, yes: 
     All that were deleted more than 30 days ago, or those named. A memory that is not deleted is left alone.
     """
     if days is None:
-        days = 0 if memory_ids else KEPT_DAYS
+        days = 0 if memory_ids else KEEP_DELETED_DAYS
     if not yes:
         _ask(memory_ids, days)
 
@@ -101,9 +101,11 @@ async def _each(
             missing.append(memory_id)
             click.echo(f"Error: {one_line(str(error))}", err=True)
         else:
-            changed.append(memory_id)
+            changed.append(memory.id)
             if not session.as_json:
-                session.out.text(f"{done} {memory_id}: {one_line(preview(memory.text))}")
+                session.out.text(f"{done} {memory.id}: {one_line(preview(memory.text))}")
+                if done == "deleted" and memory.replaces:
+                    session.out.text(f"It had replaced {', '.join(memory.replaces)}: zapomni restore brings that back.")
     if session.as_json:
         session.out.json({done: changed, "missing": missing})
     return int(bool(missing))

@@ -46,7 +46,7 @@ def _about(memory: "Memory") -> list[str]:
     if memory.deleted_at:
         lines.append(f"deleted: {memory.deleted_at:%Y-%m-%d %H:%M:%S} UTC (zapomni restore brings it back)")
     if memory.replaces:
-        lines.append(f"replaces: {memory.replaces}")
+        lines.append(f"replaces: {', '.join(memory.replaces)}")
     if memory.replaced_by:
         lines.append(f"replaced by: {memory.replaced_by}")
     return lines

@@ -8,7 +8,7 @@ import click
 
 from zapomni_core.errors import ConfigurationError
 from zapomni_mcp.cli.add import add
-from zapomni_mcp.cli.backup import backup
+from zapomni_mcp.cli.backup import backup, restore_backup
 from zapomni_mcp.cli.call import call
 from zapomni_mcp.cli.completion import completion
 from zapomni_mcp.cli.config import config
@@ -75,7 +75,7 @@ def cli(ctx: click.Context) -> None:
             ctx.invoke(serve)
 
 
-ON_MEMORIES = (add, search, get, delete, restore, purge, stats, jobs, backup, reindex)
+ON_MEMORIES = (add, search, get, delete, restore, purge, stats, jobs, backup, restore_backup, reindex)
 
 for command in (serve, *ON_MEMORIES, plugins, tools, call, doctor, config, demo, completion):
     cli.add_command(command)

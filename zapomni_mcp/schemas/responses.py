@@ -130,7 +130,7 @@ class GetMemoryResponse(SuccessResponse):
     metadata: dict[str, Any]
     created_at: datetime
     deleted_at: datetime | None = None
-    replaces: str | None = None
+    replaces: list[str] = Field(default_factory=list, description="The memories that this one corrects.")
     replaced_by: str | None = None
 
 

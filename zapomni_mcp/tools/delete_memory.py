@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_core.engine import KEEP_DELETED_DAYS
 from zapomni_core.intake import preview
+from zapomni_core.tidying import KEEP_DELETED_DAYS
 from zapomni_db.records import Memory
 from zapomni_mcp.schemas import DeleteMemoryResponse, MemoryIdRequest
 from zapomni_mcp.tools.answering import MemoryTool, answer
@@ -23,7 +23,9 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
 
     name = "delete_memory"
     title = "Forget"
-    description = "Forget a memory by its ID, when the user asks for it. It can be restored for 30 days."
+    description = (
+        f"Forget a memory by its ID, when the user asks for it. It can be restored for {KEEP_DELETED_DAYS} days."
+    )
     input_schema: ClassVar[dict[str, Any]] = _BY_ID
     annotations: ClassVar[dict[str, bool]] = {
         "readOnlyHint": False,
@@ -37,6 +39,10 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
     async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
         memory = await self.core_engine.delete_memory(request.memory_id)
         undo = f"restore_memory with memory_id {memory.id} brings it back for {KEEP_DELETED_DAYS} days."
+        if memory.replaces:
+            undo += (
+                f" It had replaced {', '.join(memory.replaces)}, which stays out of the search unless you restore it."
+            )
         return answer(f"Deleted: {preview(memory.text)}\n{undo}", _structured(memory, f"Deleted. {undo}"))
 
 

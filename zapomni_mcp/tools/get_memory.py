@@ -49,7 +49,7 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
             metadata=dict(memory.metadata),
             created_at=memory.created_at,
             deleted_at=memory.deleted_at,
-            replaces=memory.replaces,
+            replaces=list(memory.replaces),
             replaced_by=memory.replaced_by,
         )
         more = (
@@ -71,5 +71,5 @@ def _about(memory: Memory) -> str:
     if memory.replaced_by:
         parts.append(f"replaced by {memory.replaced_by}")
     if memory.replaces:
-        parts.append(f"replaces {memory.replaces}")
+        parts.append(f"replaces {', '.join(memory.replaces)}")
     return " · ".join(parts)

@@ -102,9 +102,21 @@ async def test_a_correction_takes_the_old_memory_out_of_the_search_and_keeps_it_
     assert told["replaced"] == old
     assert await house.found("When is the meeting?") == [new]
     kept = await house.ask("get_memory", memory_id=old)
-    assert (kept["text"], kept["replaced_by"], kept["replaces"]) == ("The meeting is on Monday.", new, None)
-    assert (await house.ask("get_memory", memory_id=new))["replaces"] == old
+    assert (kept["text"], kept["replaced_by"], kept["replaces"]) == ("The meeting is on Monday.", new, [])
+    assert (await house.ask("get_memory", memory_id=new))["replaces"] == [old]
     assert await house.counts() == (1, 1, 0, 1)
+
+
+async def test_a_deleted_correction_is_lost_no_more_than_what_it_corrected(house):
+    old = await house.add("The meeting is on Monday.")
+    new = await house.add("The meeting is on Tuesday.", replaces=old)
+    refused = await house.call("restore_memory", memory_id=old)
+    assert f"replaced by {new}, which is kept" in text_of(refused)
+    deleted = await house.call("delete_memory", memory_id=new)
+    assert f"It had replaced {old}" in text_of(deleted)
+    assert await house.found("When is the meeting?") == []
+    await house.ask("restore_memory", memory_id=old)
+    assert await house.found("When is the meeting?") == [old]
 
 
 async def test_a_correction_that_is_remembered_already_still_replaces_and_says_so(house):

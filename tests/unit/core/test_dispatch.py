@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from zapomni_core import call
 from zapomni_core.dispatch import Dispatcher
 from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError, UnknownToolError
 from zapomni_core.host.registry import ToolRegistry
@@ -300,6 +301,78 @@ async def test_the_limit_counts_from_the_last_sign_of_progress():
     dispatcher = dispatcher_of(LocalTool(steady, timeout_seconds=0.25))
     assert (await dispatcher.call("probe", {}, on_progress=note))["isError"] is False
     assert seen[-1] == (7, 8, "working")
+
+
+async def heard_of(body, monkeypatch, **parts):
+    """What a client hears of a call whose every silence is long enough for a beat; the body is given what was heard."""
+    monkeypatch.setattr(call, "BEAT_SECONDS", 0.001)
+    heard = []
+
+    async def hear(done, total, message):
+        heard.append((done, total, message))
+
+    result = await dispatcher_of(LocalTool(lambda _arguments: body(heard), **parts)).call("probe", {}, on_progress=hear)
+    return heard, result
+
+
+async def until(condition):
+    while not condition():  # noqa: ASYNC110 (what is heard has no event)
+        await asyncio.sleep(0.001)
+
+
+async def test_a_client_hears_of_a_call_that_tells_nothing_itself(monkeypatch):
+    async def silent(heard):
+        await until(lambda: len(heard) >= 3)
+        return ToolResult.text("done")
+
+    heard, result = await heard_of(silent, monkeypatch)
+    assert result["isError"] is False
+    assert {(total, message) for _, total, message in heard} == {(None, "still working")}
+    steps = [done for done, _, _ in heard]
+    assert steps == sorted(set(steps))
+    assert steps[0] > 0
+
+
+async def test_what_a_tool_tells_after_a_silence_still_grows_and_keeps_its_total(monkeypatch):
+    async def slow(heard):
+        for step in range(4):
+            before = len(heard)
+            await until(lambda: len(heard) > before)  # noqa: B023 (it is awaited here)
+            await current_call().progress(step, 4, "working")
+        return ToolResult.text("done")
+
+    heard, _ = await heard_of(slow, monkeypatch)
+    steps = [done for done, _, _ in heard]
+    assert steps == sorted(set(steps))
+    told = [(round(done), total) for done, total, message in heard if message == "working"]
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+
+async def test_that_a_call_goes_on_is_no_sign_of_progress(monkeypatch):
+    async def forever(_heard):
+        await asyncio.Event().wait()
+
+    heard, result = await heard_of(forever, monkeypatch, timeout_seconds=0.2)
+    assert error_of(result)["error_type"] == "timeout"
+    assert heard
+
+
+async def test_nothing_is_heard_of_a_call_that_has_ended_or_by_a_client_that_has_gone(monkeypatch):
+    monkeypatch.setattr(call, "BEAT_SECONDS", 0.001)
+    heard = []
+
+    async def gone(*told):
+        heard.append(told)
+        raise ConnectionResetError
+
+    async def silent(_arguments):
+        await until(lambda: len(heard) >= 2)
+        return ToolResult.text("done")
+
+    assert (await dispatcher_of(LocalTool(silent)).call("probe", {}, on_progress=gone))["isError"] is False
+    count = len(heard)
+    await asyncio.sleep(0.02)
+    assert len(heard) == count
 
 
 async def test_a_timeout_error_of_the_tools_own_is_no_time_limit():

@@ -3,12 +3,14 @@
 import asyncio
 import shutil
 import stat
+from contextlib import closing
 
+import apsw
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
 from zapomni_core.testing.stores import searchable
-from zapomni_db.errors import StoreUnavailableError
+from zapomni_db.errors import DatabaseError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 
 
@@ -44,6 +46,95 @@ async def test_a_restored_backup_is_no_damage(store, path, tmp_path):
     await restored.add("default", sample_memory("again"), EMBEDDER)
     assert await restored.check() == []
     await restored.close()
+
+
+async def left_by_a_killed_process(path, tmp_path):
+    """A backup, and a store with changes after it that are in its -wal only, as after `kill -9`."""
+    store = SQLiteStore(path)
+    await store.add("default", sample_memory("before"), EMBEDDER)
+    await store.backup(tmp_path / "backup.db")
+    for number in range(20):
+        await store.add("default", sample_memory(f"after {number}"), EMBEDDER)
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for ending in ("", "-wal", ".lock"):
+        shutil.copy(f"{path}{ending}", killed / f"memory.db{ending}")
+    await store.close()
+    return killed / "memory.db"
+
+
+async def test_a_copy_beside_the_wal_of_another_store_is_refused_and_not_touched(path, tmp_path):
+    killed = await left_by_a_killed_process(path, tmp_path)
+    shutil.copy(tmp_path / "backup.db", killed)
+    wal = killed.with_name("memory.db-wal")
+    files = [file.read_bytes() for file in (killed, wal)]
+    store = SQLiteStore(killed)
+    with pytest.raises(StoreUnavailableError, match="does not belong to it: delete"):
+        await store.stats("default")
+    assert [file.read_bytes() for file in (killed, wal)] == files
+    wal.unlink()
+    assert await searchable(store) == ["before"]
+    assert await store.check() == []
+    await store.close()
+
+
+async def test_a_backup_takes_the_place_of_a_store_which_is_kept(path, tmp_path):
+    killed = await left_by_a_killed_process(path, tmp_path)
+    store = SQLiteStore(killed)
+    aside = await store.restore_backup(tmp_path / "backup.db")
+    assert await searchable(store) == ["before"]
+    await store.add("default", sample_memory("again"), EMBEDDER)
+    assert await store.check() == []
+    await store.close()
+    before = SQLiteStore(aside)
+    assert len(await searchable(before)) == 21
+    assert await before.check() == []
+    await before.close()
+
+
+async def test_a_backup_takes_the_place_of_a_damaged_store_and_of_none(store, path, tmp_path):
+    await store.add("default", sample_memory("before"), EMBEDDER)
+    await store.backup(tmp_path / "backup.db")
+    await store.close()
+    path.write_bytes(b"garbage" * 1000)
+    for place, was_there in ((path, True), (tmp_path / "new.db", False)):
+        other = SQLiteStore(place)
+        assert (await other.restore_backup(tmp_path / "backup.db") is not None) is was_there
+        assert await searchable(other) == ["before"]
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        await other.close()
+
+
+async def test_a_store_that_is_open_notices_that_a_backup_took_its_place(store, path, tmp_path):
+    await store.add("default", sample_memory("before"), EMBEDDER)
+    await store.backup(tmp_path / "backup.db")
+    other = SQLiteStore(path)
+    await other.restore_backup(tmp_path / "backup.db")
+    for attempt in (store.stats("default"), store.add("default", sample_memory("lost"), EMBEDDER)):
+        with pytest.raises(StoreUnavailableError, match="start again"):
+            await attempt
+    assert await searchable(other) == ["before"]
+    await other.close()
+
+
+async def test_what_is_no_sound_backup_takes_nobodys_place(store, path, tmp_path):
+    await store.add("default", sample_memory("kept"), EMBEDDER)
+    sources = {name: tmp_path / f"{name}.db" for name in ("damaged", "newer", "other", "text")}
+    await store.backup(sources["damaged"])
+    shutil.copy(sources["damaged"], sources["newer"])
+    for name, statement in (
+        ("damaged", "DELETE FROM chunk"),
+        ("newer", "PRAGMA user_version = 99"),
+        ("other", "CREATE TABLE t(x)"),
+    ):
+        with closing(apsw.Connection(str(sources[name]))) as connection:
+            connection.execute(statement)
+    sources["text"].write_text("no database at all" * 100)
+    for source in (*sources.values(), path, tmp_path / "nowhere.db"):
+        with pytest.raises(DatabaseError):
+            await store.restore_backup(source)
+    assert await searchable(store) == ["kept"]
+    assert not [file for file in path.parent.iterdir() if "before" in file.name or "part" in file.name]
 
 
 @pytest.mark.parametrize("name", ["memory.db", "memory.db-wal", "memory.db-shm", "memory.db.lock", "../data/memory.db"])

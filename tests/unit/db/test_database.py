@@ -136,3 +136,21 @@ async def test_a_store_that_cannot_be_opened_is_tried_again(store, path):
         await store.stats("default")
     path.rmdir()
     assert (await store.stats("default")).memories == 0
+
+
+async def test_links_of_an_older_store_are_kept(path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:4])
+        SQLiteStore(path)._access.open().database.connect().close()
+    with closing(apsw.Connection(str(path))) as connection:
+        row = "'default', 'memory', '', '', '', '[]', '{}', 0, 0, 0, 1, 0, x''"
+        columns = "workspace, kind, source, author, conversation, tags, metadata, created_at, moment, thread, first_chunk, chunks, seal"
+        for uid, replaces, replaced_by in (("old", None, "new"), ("new", "old", None)):
+            connection.execute(
+                f"INSERT INTO memory(uid, replaces, replaced_by, {columns}) VALUES(?, ?, ?, {row})",
+                (uid, replaces, replaced_by),
+            )
+    store = SQLiteStore(path)
+    old, new = await store.get("default", "old"), await store.get("default", "new")
+    assert (old.replaced_by, old.replaces, new.replaced_by, new.replaces) == ("new", (), None, ("old",))
+    await store.close()

@@ -91,3 +91,17 @@ async def test_a_sweep_that_a_reader_blocks_is_due_again(store, path, monkeypatc
     await store.purge("default", deleted_before=0)
     assert traces(path, "zqsecret") == {}
     await reading.close()
+
+
+@pytest.mark.parametrize(("most", "is_swept"), [(2**30, True), (1, False)])
+async def test_a_purge_that_need_not_be_thorough_sweeps_only_what_is_swept_quickly(
+    store, path, monkeypatch, most, is_swept
+):
+    monkeypatch.setattr(purging, "_QUICKLY_SWEPT", most)
+    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
+    await store.delete("default", added.memory_id)
+    assert await store.purge("default", deleted_before=float("inf"), thorough=False) == 1
+    assert await store.get("default", added.memory_id) is None
+    assert (traces(path, "zqsecret") == {}) is is_swept
+    await store.purge("default", deleted_before=0)
+    assert traces(path, "zqsecret") == {}

@@ -5,6 +5,7 @@ import fcntl
 import os
 import threading
 from contextlib import contextmanager
+from functools import partial
 
 import apsw
 import pytest
@@ -107,14 +108,21 @@ async def test_who_gives_up_while_waiting_has_written_nothing(opened, path):
     assert await searchable(opened) == ["first", "after"]
 
 
-async def test_who_gives_up_while_it_is_written_has_written_all_of_it(opened):
+def held_up(work):
+    """Work that says when it is begun, and goes on when it may."""
     begun, go_on = threading.Event(), threading.Event()
 
     def slowly(connection):
         begun.set()
         go_on.wait(30)
-        return adding.add(connection, "default", sample_memory("begun"), EMBEDDER)
+        return work(connection)
 
+    return slowly, begun, go_on
+
+
+async def test_who_gives_up_while_it_is_written_has_written_nothing(opened):
+    add = partial(adding.add, workspace="default", memory=sample_memory("begun"), identity=EMBEDDER)
+    slowly, begun, go_on = held_up(add)
     (task,) = await submit(opened._access.write(slowly))
     await asyncio.to_thread(begun.wait, 30)
     task.cancel()
@@ -122,8 +130,52 @@ async def test_who_gives_up_while_it_is_written_has_written_all_of_it(opened):
         await task
     go_on.set()
     await opened.add("default", sample_memory("after"), EMBEDDER)
-    assert await searchable(opened) == ["first", "begun", "after"]
+    assert await searchable(opened) == ["first", "after"]
     assert await opened.check() == []
+
+
+@pytest.mark.parametrize("text", ["good 2", "bad \ud800"])
+async def test_who_gives_up_takes_nothing_from_those_written_together_with_it(opened, path, text):
+    slowly, begun, go_on = held_up(lambda _connection: "given up")
+    with gate_held(path):
+        first, given_up, second = await submit(
+            opened.add("default", sample_memory("good 1"), EMBEDDER),
+            opened._access.write(slowly),
+            opened.add("default", sample_memory(text), EMBEDDER),
+        )
+    await asyncio.to_thread(begun.wait, 30)
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    go_on.set()
+    assert (await first).outcome == "stored"
+    if text == "good 2":
+        assert (await second).outcome == "stored"
+    else:
+        with pytest.raises(InvalidInputError):
+            await second
+    assert await searchable(opened) == ["first", "good 1"] + ["good 2"] * (text == "good 2")
+    assert await opened.check() == []
+
+
+async def test_who_gives_up_while_it_is_committed_has_written_all_of_it(opened, monkeypatch):
+    committing, go_on = threading.Event(), threading.Event()
+    note = opened._access.open().database.note
+
+    def note_late(change):
+        committing.set()
+        go_on.wait(30)
+        note(change)
+
+    monkeypatch.setattr(opened._access.open().database, "note", note_late)
+    (task,) = await submit(opened.add("default", sample_memory("committed"), EMBEDDER))
+    await asyncio.to_thread(committing.wait, 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    await opened.add("default", sample_memory("after"), EMBEDDER)
+    assert await searchable(opened) == ["first", "committed", "after"]
 
 
 async def test_what_was_begun_is_waited_for_however_long_it_takes(opened, path):

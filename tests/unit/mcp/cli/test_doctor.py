@@ -1,13 +1,18 @@
 """What doctor finds, each with its fix."""
 
+import asyncio
 import json
 import shlex
 import sys
+from contextlib import closing
 
+import apsw
 import pytest
 
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.plugin import tool
+from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_db.sqlite import SQLiteStore
 from zapomni_mcp.cli import examination
 from zapomni_mcp.cli.findings import size
 from zapomni_mcp.cli.requirements import unmet_requirements
@@ -44,6 +49,21 @@ def examine(run):
         return document["findings"], result.exit_code
 
     return collect
+
+
+@pytest.fixture
+def kept_store(tmp_path, monkeypatch):
+    """A store with a memory in it, which the settings name."""
+    path = tmp_path / "kept.db"
+
+    async def keep():
+        store = SQLiteStore(path)
+        await store.add("default", sample_memory("text"), EMBEDDER)
+        await store.close()
+
+    asyncio.run(keep())
+    monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{path}")
+    return path
 
 
 def about(findings, what, level=None):
@@ -258,3 +278,48 @@ def test_a_tool_that_can_tell_is_asked_how_it_is(examine, plugin_file, monkeypat
     found = about(findings, "check of tool checked")
     assert (found["level"], found["detail"]) == (level, detail)
     assert code == (level == "fail")
+
+
+def test_the_store_is_looked_at_from_end_to_end(examine, kept_store):
+    findings, code = examine()
+    assert code == 0
+    assert about(findings, "store")["detail"].startswith(f"sqlite at {kept_store}")
+
+
+def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
+    with closing(apsw.Connection(str(kept_store))) as connection:
+        connection.execute("UPDATE memory SET source = 'changed'")
+    findings, code = examine()
+    assert code == 1
+    assert "is not what was stored" in about(findings, "store")["detail"]
+    assert "restore-backup" in about(findings, "store")["fix"]
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ("raise ConfigurationError('the store needs a password')", "the store needs a password"),
+        ("raise KeyError('a mistake')", "KeyError: 'a mistake'"),
+    ],
+)
+def test_a_store_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail):
+    source = f"""
+def make(context):
+    from zapomni_core.errors import ConfigurationError
+    {body}
+
+@hookimpl
+def zapomni_providers():
+    from zapomni_core.plugin import Provider
+    return [Provider(kind="store", name="mine", factory=make)]
+"""
+    monkeypatch.setenv("ZAPOMNI_STORE", "mine://here")
+    findings, code = examine("--plugin", plugin_file("mine", source))
+    assert (code, about(findings, "store")["detail"]) == (1, detail)
+
+
+def test_a_store_that_cannot_be_read_is_told(examine, kept_store):
+    kept_store.write_bytes(b"garbage" * 1000)
+    findings, code = examine()
+    assert code == 1
+    assert "is damaged" in about(findings, "store")["detail"]

@@ -165,6 +165,7 @@ def test_a_correction_replaces_and_keeps_the_old_one_readable(zapomni, document,
         (["purge", "--days", "-1", "--yes"], "--days"),
         (["purge"], "--yes"),
         (["backup"], "TARGET"),
+        (["restore-backup", "nowhere.db"], "does not exist"),
         (["backup", "."], "is a directory"),
         (["backup", "no/such/place.db"], "There is no directory"),
         (["reindex", "--embedder", "hashin"], "did you mean 'hashing'?"),
@@ -365,6 +366,19 @@ def test_a_backup_is_a_store_of_its_own(zapomni, document, remember, tmp_path, m
     assert result.stdout.startswith(f"Wrote {target} (")
     monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{target}")
     assert document("get", memory)["text"] == "word"
+
+
+def test_a_backup_takes_the_place_of_the_store_and_the_store_is_kept(zapomni, document, remember, monkeypatch):
+    memory = remember("word")
+    zapomni("backup", "copy.db")
+    later = remember("later word")
+    assert zapomni("restore-backup", "copy.db").exit_code == 2, "nobody can be asked"
+    before = document("restore-backup", "copy.db", "--yes")["before"]
+    assert document("get", memory)["text"] == "word"
+    assert zapomni("get", later).exit_code == 1
+    assert "The store is the backup copy.db now." in zapomni("restore-backup", "copy.db", "--yes").stdout
+    monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{before}")
+    assert document("get", later)["text"] == "later word"
 
 
 def test_a_backup_overwrites_nothing_unless_told_to(zapomni, document, tmp_path):

@@ -42,7 +42,7 @@ def make_memory():
             "timestamp": None,
             "created_at": datetime(2026, 5, 8, 12, tzinfo=UTC),
             "deleted_at": None,
-            "replaces": None,
+            "replaces": (),
             "replaced_by": None,
             "chunks": 1,
         }

@@ -49,6 +49,14 @@ async def test_deleting_says_what_was_deleted_and_how_to_restore_it(mock_core_en
     }
 
 
+async def test_deleting_a_correction_says_what_it_had_corrected(mock_core_engine, make_memory):
+    mock_core_engine.delete_memory.return_value = make_memory(replaces=("older", "oldest"))
+    result = await DeleteMemoryTool(core_engine=mock_core_engine).execute({"memory_id": MEMORY_ID})
+    assert text_of(result).endswith(
+        "It had replaced older, oldest, which stays out of the search unless you restore it."
+    )
+
+
 async def test_restoring_says_what_is_back(mock_core_engine, make_memory):
     mock_core_engine.restore_memory.return_value = make_memory()
     tool = RestoreMemoryTool(core_engine=mock_core_engine)

@@ -52,7 +52,7 @@ async def test_a_short_memory_is_one_page(tool):
         "metadata": {"source": "chat", "tags": ["hobby", "ada"], "level": 3},
         "created_at": "2026-05-08T12:00:00Z",
         "deleted_at": None,
-        "replaces": None,
+        "replaces": [],
         "replaced_by": None,
     }
     tool.core_engine.get_memory.assert_called_once_with(MEMORY_ID)
@@ -100,17 +100,17 @@ async def test_a_page_past_the_end_is_empty_and_the_last(tool, offset):
 async def test_what_became_of_a_memory_is_said(tool, make_memory):
     gone = datetime(2026, 6, 1, tzinfo=UTC)
     tool.core_engine.get_memory.return_value = make_memory(
-        deleted_at=gone, replaced_by="newer", replaces="older", author="Grace", source="", tags=()
+        deleted_at=gone, replaced_by="newer", replaces=("older", "oldest"), author="Grace", source="", tags=()
     )
     said, record = await page(tool)
     assert said.splitlines()[0] == (
         f"Memory {MEMORY_ID} · stored 2026-05-08 · author Grace · deleted; restore_memory brings it back"
-        " · replaced by newer · replaces older"
+        " · replaced by newer · replaces older, oldest"
     )
     assert (record["deleted_at"], record["replaced_by"], record["replaces"]) == (
         "2026-06-01T00:00:00Z",
         "newer",
-        "older",
+        ["older", "oldest"],
     )
 
 

@@ -1,0 +1,78 @@
+"""Puts a backup in the place of a store, whatever state that is in, and keeps what was there.
+
+A file that is only copied over a store meets the -wal of what was there before, and SQLite would mix the two.
+"""
+
+import os
+import shutil
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from uuid import uuid4
+
+import apsw
+
+from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
+from zapomni_db.sqlite import schema
+from zapomni_db.sqlite.backup import copy_to, flush_directory
+from zapomni_db.sqlite.checking import problems
+from zapomni_db.sqlite.connections import open_connection, transaction
+from zapomni_db.sqlite.failures import translated
+from zapomni_db.sqlite.files import wal_of
+from zapomni_db.sqlite.gate import Gate
+
+
+def restore_backup(store: Path, source: Path, patience: float) -> Path | None:
+    """Let a sound copy of the source be the store from now on; where the one before is now, if there was one.
+
+    Nothing is changed where the source cannot be trusted. Processes that have the store open notice, and say so.
+    """
+    store, source = store.resolve(), source.resolve()
+    if source == store:
+        raise StoreUnavailableError(f"{source} is the store itself: name a backup of it.")
+    part = store.with_name(f".{store.name}.{uuid4().hex}.part")
+    gate = Gate(store)
+    try:
+        with translated(source):
+            _copy_checked(source, part)
+        with translated(store), gate.hold(patience):
+            return _swap(store, part)
+    finally:
+        gate.close()
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+def _copy_checked(source: Path, part: Path) -> None:
+    with closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        if connection.pragma("application_id") != schema.APPLICATION_ID:
+            raise StoreUnavailableError(f"The file {source} is no backup of a store: nothing was changed.")
+        if connection.pragma("user_version") > len(schema.MIGRATIONS):
+            raise StoreTooNewError(f"The backup {source} was made by a newer Zapomni: update Zapomni.")
+        copy_to(connection, part)
+    with closing(open_connection(part)) as copy:
+        schema.migrate(copy)
+    with closing(open_connection(part)) as copy, transaction(copy, "DEFERRED"):
+        if found := problems(copy):
+            raise StoreUnavailableError(f"The backup {source} is damaged: nothing was changed. {found[0]}")
+
+
+def _swap(store: Path, part: Path) -> Path | None:
+    """Kill it whenever you like: the store is the old one, or the new one, or says that its -wal is missing."""
+    aside = store.with_name(f"{store.name}.before-{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:4]}")
+    if was_there := store.exists():
+        _link(store, aside)
+    with suppress(FileNotFoundError):
+        wal_of(store).rename(wal_of(aside))
+    with suppress(FileNotFoundError):
+        Path(f"{store}-shm").unlink()
+    part.replace(store)
+    flush_directory(store.parent)
+    return aside if was_there else None
+
+
+def _link(store: Path, aside: Path) -> None:
+    try:
+        os.link(store, aside)
+    except OSError:  # a file system without links
+        shutil.copy2(store, aside)
