@@ -134,7 +134,8 @@ class LLMErrorClassifier:
             "TIMEOUT",
             "LLM did not answer in time. Try again later.",
             recoverable=True,
-            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS.",
+            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS; where memories are stored without it, "
+            "ZAPOMNI_LLM__WAIT_SECONDS too.",
             transient=True,
         )
 
