@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from zapomni_core.errors import ConfigurationError
+from zapomni_core.errors import ConfigurationError, LLMUnavailableError
 from zapomni_core.extracting import KIND, UNREAD, Reading, extract_job, kept_unread, read, read_kept, read_later
 from zapomni_core.intake import clean_metadata, clean_text, preview, read_particulars
 from zapomni_core.jobs.kinds import kind_by
@@ -192,13 +192,19 @@ class MemoryEngine:
             return await self._add(text, metadata, replaces, read_later(self.reading_kind(KIND)))
         timestamp, mode = read_particulars(metadata).timestamp, self.settings.on_llm_unavailable
         if mode == "fail":
-            with timed("extraction"):
-                reading = await read(self._parts.extractor, text, timestamp)
-            return await self._add(text, metadata, replaces, reading)
+            return await self._add(text, metadata, replaces, await self._read_first(text, timestamp))
         unread = kept_unread(mode, self.reading_kind(KIND), self.settings.llm.wait_seconds)
         kept = await self._add(text, metadata, replaces, unread)
         with timed("extraction"):
             return await read_kept(self, kept, text, timestamp)
+
+    async def _read_first(self, text: str, timestamp: "datetime | None") -> Reading:
+        """What is read in a text that is kept only with it."""
+        try:
+            with timed("extraction"):
+                return await read(self._parts.extractor, text, timestamp)
+        except LLMUnavailableError as error:
+            raise LLMUnavailableError(error.failure.saying("Nothing was stored.")) from error
 
     async def _known(self, text: str, metadata: Mapping[str, Any]) -> Reading | None:
         """What the extractor read in the same memory before; None where it has not: then there is nothing to ask it."""
@@ -230,6 +236,7 @@ class MemoryEngine:
             entities_extracted=reading.counts[0] if reading.counts else None,
             relationships_extracted=reading.counts[1] if reading.counts else None,
             job_id=added.job_ids[0] if reading.status == "queued" else None,
+            left_out=reading.extraction.left_out if reading.extraction else 0,
         )
 
     async def reprocess(self, memory_ids: "Sequence[str] | None" = None, limit: int = 100) -> "tuple[list[Job], int]":

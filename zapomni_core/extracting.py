@@ -87,7 +87,14 @@ async def _settled(engine: "MemoryEngine", kept: "MemoryResult", extraction: Ext
     if kept.job_id is not None:
         await engine.jobs.drop(engine.workspace, [kept.job_id])
     entities, relations = _counts(extraction)
-    return replace(kept, status="success", job_id=None, entities_extracted=entities, relationships_extracted=relations)
+    return replace(
+        kept,
+        status="success",
+        job_id=None,
+        entities_extracted=entities,
+        relationships_extracted=relations,
+        left_out=extraction.left_out,
+    )
 
 
 async def _put_off(engine: "MemoryEngine", job_id: str | None, failure: "LLMFailure") -> None:

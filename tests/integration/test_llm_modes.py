@@ -148,6 +148,7 @@ async def test_fail_keeps_nothing_and_says_why(zapomni, server, fault, protocol)
         assert (record["status"], record["error_type"], record["status_code"]) == ("error", "llm_unavailable", 503)
         assert (record["error_code"], record["recoverable"]) == (code, recoverable)
         assert record["suggestion"]
+        assert "Nothing was stored." in text_of(result)
         assert KEY not in str(result)
         assert "Lovelace" not in str(result)
         assert await found(app) == []
@@ -164,7 +165,9 @@ async def test_store_raw_keeps_the_text_and_lists_it_for_later(zapomni, server, 
         assert not result["isError"]
         assert (record["status"], record["raw_stored"], record["reprocess_available"]) == ("degraded", True, True)
         assert record["entities_extracted"] == 0
+        assert (record["error_code"], bool(record["suggestion"])) == (FAULTS[fault][1], True)
         assert "Entities not extracted" in text_of(result)
+        assert record["suggestion"] in text_of(result)
         assert KEY not in str(result)
         assert await found(app) == [record["memory_id"]]
         assert await entities(app) == 0
@@ -179,6 +182,7 @@ async def test_queue_retry_keeps_the_text_and_a_receipt(zapomni, server, fault, 
         result, record = await add(app)
         assert not result["isError"]
         assert (record["status"], record["raw_stored"]) == ("queued", True)
+        assert (record["error_code"], bool(record["suggestion"])) == (FAULTS[fault][1], True)
         assert f"Job {record['job_id']} does it" in text_of(result)
         assert await found(app) == [record["memory_id"]]
         assert await entities(app) == 0
@@ -186,11 +190,23 @@ async def test_queue_retry_keeps_the_text_and_a_receipt(zapomni, server, fault, 
         assert (job["state"], job["episode_id"]) == ("queued", record["memory_id"])
 
 
+@pytest.mark.parametrize("mode", ["fail", "store_raw"])
+async def test_what_the_model_named_and_the_text_does_not_show_is_told(zapomni, server, mode):
+    invented = [{"name": name, "type": "person", "quote": name} for name in ("Zaphod", "Trillian")]
+    server.always(answer({"entities": invented, "relations": []}))
+    async with zapomni(mode) as app:
+        result, record = await add(app)
+    assert (record["status"], record["entities_extracted"]) == ("success", 0)
+    told = "Extracted: 0 entities, 0 relations (2 more that the model named were left out: the text does not show them)"
+    assert told in text_of(result)
+    assert told in record["message"]
+
+
 async def test_a_rate_limit_is_told_with_its_seconds(zapomni, server):
     server.always(refuse(429, retry_after="7"))
     async with zapomni("fail") as app:
         _, record = await add(app)
-    assert record["message"] == "LLM rate limit exceeded. Retry in 7 seconds."
+    assert record["message"] == "LLM rate limit exceeded. Retry in 7 seconds. Nothing was stored."
     assert record["retry_after_seconds"] == 7
 
 
