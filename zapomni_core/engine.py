@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from zapomni_core.errors import ConfigurationError
-from zapomni_core.extracting import UNREAD, Reading, extract_job, read, read_later
+from zapomni_core.errors import ConfigurationError, LLMUnavailableError
+from zapomni_core.extracting import KIND, UNREAD, Reading, extract_job, kept_unread, read, read_kept, read_later
 from zapomni_core.intake import clean_metadata, clean_text, preview, read_particulars
+from zapomni_core.jobs.kinds import kind_by
 from zapomni_core.models import EngineStats, HostStats, MemoryResult, SearchResult
 from zapomni_core.parts import DEFAULT_EXTRACTOR, Parts
 from zapomni_core.provider import Providers
@@ -104,6 +105,15 @@ class MemoryEngine:
         """Whether adding a memory asks a language model, or another extractor that may be away."""
         return self.settings.extractor not in (None, DEFAULT_EXTRACTOR)
 
+    @property
+    def extractor_name(self) -> str:
+        """Who reads memories here: the extractor that the settings name, else `rules`."""
+        return self._parts.extractor_name
+
+    def reading_kind(self, kind: str) -> str:
+        """The kind of a job that reads memories: it is done only where the same extractor reads as here."""
+        return kind_by(kind, self.extractor_name)
+
     async def submit(self, jobs: "Sequence[NewJob]") -> "list[Job]":
         """Queue jobs, durably, and let this process's worker look for them; those of a key that waits or runs are that one."""
         made = await self.jobs.enqueue(self.workspace, jobs)
@@ -173,27 +183,49 @@ class MemoryEngine:
     ) -> MemoryResult:
         """Keep a text: chunked, embedded, written in one transaction, durable when this returns.
 
-        The same text with the same metadata is kept once. A call that fails or is cancelled leaves nothing behind. Where
-        the settings name an extractor, the text is read first and what it speaks of is kept with it; where that cannot be,
-        `on_llm_unavailable` decides. Without waiting for completion, a job reads it later.
+        The same text with the same metadata is kept once, and read once. A call that fails leaves nothing behind. Where the
+        settings name an extractor, `on_llm_unavailable` decides: with `fail` the text is read first, and kept together with
+        what it speaks of; else it is kept first, so that neither a model that is away nor a cancelled call loses it.
+        Without waiting for completion, a job reads it later.
         """
         with self.telemetry.span("memory.add_memory") as span:
             text, metadata = clean_text(text), clean_metadata(metadata)
             span.set(text_length=len(text), metadata_keys=tuple(metadata))
-            reading = await self._read(text, metadata, wait=wait_for_completion)
-            result = await self._add(text, metadata, replaces, reading)
+            result = await self._remember(text, metadata, replaces, wait=wait_for_completion)
             span.set(chunk_count=result.chunks_created, outcome=result.outcome)
         return result
 
-    async def _read(self, text: str, metadata: Mapping[str, Any], *, wait: bool) -> Reading:
-        """What an extractor reads in a text, if the user wants one to."""
+    async def _remember(
+        self, text: str, metadata: Mapping[str, Any], replaces: str | None, *, wait: bool
+    ) -> MemoryResult:
+        """Keep a text and let it be read, if the user wants that: in the order that the mode asks for."""
         if not self._parts.extracts:
-            return UNREAD
+            return await self._add(text, metadata, replaces, UNREAD)
+        if known := await self._known(text, metadata):
+            return await self._add(text, metadata, replaces, known)
         if not wait:
-            return read_later()
-        timestamp = read_particulars(metadata).timestamp
+            return await self._add(text, metadata, replaces, read_later(self.reading_kind(KIND)))
+        timestamp, mode = read_particulars(metadata).timestamp, self.settings.on_llm_unavailable
+        if mode == "fail":
+            return await self._add(text, metadata, replaces, await self._read_first(text, timestamp))
+        unread = kept_unread(mode, self.reading_kind(KIND), self.settings.llm.wait_seconds)
+        kept = await self._add(text, metadata, replaces, unread)
         with timed("extraction"):
-            return await read(self._parts.extractor, text, timestamp, self.settings.on_llm_unavailable)
+            return await read_kept(self, kept, text, timestamp)
+
+    async def _read_first(self, text: str, timestamp: "datetime | None") -> Reading:
+        """What is read in a text that is kept only with it."""
+        try:
+            with timed("extraction"):
+                return await read(self._parts.extractor, text, timestamp)
+        except LLMUnavailableError as error:
+            raise LLMUnavailableError(error.failure.saying("Nothing was stored.")) from error
+
+    async def _known(self, text: str, metadata: Mapping[str, Any]) -> Reading | None:
+        """What the extractor read in the same memory before; None where it has not: then there is nothing to ask it."""
+        same = await self._parts.store.find_same(self.workspace, text, metadata)
+        counts = await self.graph.reading(self.workspace, same, self._parts.extractor.name) if same else None
+        return Reading(counts=counts) if counts else None
 
     async def _add(
         self, text: str, metadata: Mapping[str, Any], replaces: str | None, reading: Reading
@@ -216,10 +248,10 @@ class MemoryEngine:
             added.outcome,
             replaced=None if replaces == added.memory_id else replaces,
             status=reading.status,
-            entities_extracted=reading.entities,
-            relationships_extracted=reading.relations,
+            entities_extracted=reading.counts[0] if reading.counts else None,
+            relationships_extracted=reading.counts[1] if reading.counts else None,
             job_id=added.job_ids[0] if reading.status == "queued" else None,
-            failure=reading.failure,
+            left_out=reading.extraction.left_out if reading.extraction else 0,
         )
 
     async def reprocess(self, memory_ids: "Sequence[str] | None" = None, limit: int = 100) -> "tuple[list[Job], int]":
@@ -230,7 +262,8 @@ class MemoryEngine:
         else:
             for memory_id in wanted:
                 await self.get_memory(memory_id)
-        jobs = await self.submit([extract_job(memory_id) for memory_id in dict.fromkeys(wanted)])
+        kind = self.reading_kind(KIND)
+        jobs = await self.submit([extract_job(kind, memory_id) for memory_id in dict.fromkeys(wanted)])
         return jobs, max(unread - len(jobs), 0)
 
     async def search_memory(

@@ -1,78 +1,120 @@
-"""Reads a text for entities before it is kept, or leaves that to a job: what the user wants when the model is away."""
+"""Reads a text for entities: before it is kept, after it, or by a job, as the user wants it when the model is away."""
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from zapomni_core.errors import LLMUnavailableError
+from zapomni_core.errors import LLMUnavailableError, ProcessingError
 from zapomni_core.jobs import JobProgress, Postpone
 from zapomni_core.jobs.embedding import embed_soon
+from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_db.records import Extraction, Job, NewJob
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
     from zapomni_core.extraction import Extractor
     from zapomni_core.llm import LLMFailure
+    from zapomni_core.models import MemoryResult
+
+log = logging.getLogger("zapomni.extraction")
 
 KIND = "extract"
 RETRY_SECONDS = 60.0
-
-Mode = Literal["fail", "store_raw", "queue_retry"]
+HELD_SECONDS = 60.0
+"""For how long, beside the wait for one answer, the job of a memory is left alone while whoever added it reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read in a text, or why it has not been yet; and the jobs that are kept with it."""
+    """What was read in a text, or why it has not been yet; and the jobs that are kept with it.
+
+    `counts` are entities and relations; None where nobody was asked to read.
+    """
 
     status: Literal["success", "degraded", "queued"] = "success"
     extraction: Extraction | None = None
     jobs: tuple[NewJob, ...] = ()
-    failure: "LLMFailure | None" = None
-
-    @property
-    def entities(self) -> int | None:
-        """How many entities were read; None where nobody was asked to."""
-        return len(self.extraction.entities) if self.extraction else self._nothing
-
-    @property
-    def relations(self) -> int | None:
-        """How many relations were read; None where nobody was asked to."""
-        return len(self.extraction.relations) if self.extraction else self._nothing
-
-    @property
-    def _nothing(self) -> int | None:
-        return None if self.status == "success" else 0
+    counts: tuple[int, int] | None = None
 
 
 UNREAD = Reading()
 """A text that nobody is to read."""
 
 
-async def read(extractor: "Extractor", text: str, timestamp: datetime | None, mode: Mode) -> Reading:
-    """What an extractor reads in a text; where its model is away, what the mode says is to be done about it."""
-    try:
-        extraction = await extractor.extract(text, timestamp=timestamp)
-    except LLMUnavailableError as error:
-        if mode == "fail":
-            raise
-        if mode == "store_raw":
-            return Reading("degraded", failure=error.failure)
-        return Reading("queued", jobs=(extract_job(seconds=_wait(error.failure)),), failure=error.failure)
-    return Reading(extraction=extraction, jobs=_embedding(extraction))
+async def read(extractor: "Extractor", text: str, timestamp: datetime | None) -> Reading:
+    """What an extractor reads in a text, before it is kept; LLMUnavailableError where its model is away."""
+    extraction = await extractor.extract(text, timestamp=timestamp)
+    return Reading(extraction=extraction, jobs=_embedding(extraction), counts=_counts(extraction))
 
 
-def read_later() -> Reading:
+def read_later(kind: str) -> Reading:
     """A text that a job reads as soon as one can."""
-    return Reading("queued", jobs=(extract_job(),))
+    return Reading("queued", jobs=(extract_job(kind),), counts=(0, 0))
 
 
-def extract_job(memory_id: str | None = None, *, seconds: float = 0.0) -> NewJob:
+def kept_unread(mode: Literal["store_raw", "queue_retry"], kind: str, wait_seconds: float) -> Reading:
+    """A text that is kept before it is read: should the reading fail or be cut short, all is as the mode says."""
+    if mode == "store_raw":
+        return Reading("degraded", counts=(0, 0))
+    return Reading("queued", jobs=(extract_job(kind, seconds=wait_seconds + HELD_SECONDS),), counts=(0, 0))
+
+
+async def read_kept(
+    engine: "MemoryEngine", kept: "MemoryResult", text: str, timestamp: datetime | None
+) -> "MemoryResult":
+    """A memory that is kept already, once it is read; or as it was, with the reason, where that does not succeed soon."""
+    from zapomni_core.llm.patience import patience
+
+    failure: LLMFailure | None = None
+    try:
+        with patience(engine.settings.llm.wait_seconds):
+            extraction = await engine.extract(text, timestamp=timestamp)
+        if await _record(engine, kept.memory_id, extraction):
+            return await _settled(engine, kept, extraction)
+    except LLMUnavailableError as error:
+        failure = error.failure
+        await _put_off(engine, kept.job_id, failure)
+    except (ProcessingError, DatabaseError, InvalidInputError):
+        # The memory is safe: whoever added it must not be told that adding it failed.
+        log.exception("memory_not_read", extra={"memory_id": kept.memory_id})
+    return replace(kept, failure=failure)
+
+
+async def _settled(engine: "MemoryEngine", kept: "MemoryResult", extraction: Extraction) -> "MemoryResult":
+    """What to tell of a memory that was read; its job has nothing left to do."""
+    if kept.job_id is not None:
+        await engine.jobs.drop(engine.workspace, [kept.job_id])
+    entities, relations = _counts(extraction)
+    return replace(
+        kept,
+        status="success",
+        job_id=None,
+        entities_extracted=entities,
+        relationships_extracted=relations,
+        left_out=extraction.left_out,
+    )
+
+
+async def _put_off(engine: "MemoryEngine", job_id: str | None, failure: "LLMFailure") -> None:
+    """Let the job of a memory wait for the model, instead of for whoever added it; without that it is only begun later."""
+    if job_id is None:
+        return
+    moment = datetime.now(UTC) + timedelta(seconds=_wait(failure))
+    try:
+        await engine.jobs.schedule(engine.workspace, job_id, moment, failure.message)
+    except DatabaseError:
+        log.warning("job_not_put_off", exc_info=True, extra={"job": job_id})
+    engine.look_for_jobs()
+
+
+def extract_job(kind: str, memory_id: str | None = None, *, seconds: float = 0.0) -> NewJob:
     """The job that reads one memory; one that is kept with its memory is told the id by the store."""
     not_before = datetime.now(UTC) + timedelta(seconds=seconds)
     if memory_id is None:
-        return NewJob(kind=KIND, not_before=not_before)
-    return NewJob(kind=KIND, payload={"memory_id": memory_id}, key=memory_id, not_before=not_before)
+        return NewJob(kind=kind, not_before=not_before)
+    return NewJob(kind=kind, payload={"memory_id": memory_id}, key=memory_id, not_before=not_before)
 
 
 class ExtractMemory:
@@ -89,9 +131,21 @@ class ExtractMemory:
             if not error.failure.concerns_provider:
                 raise
             raise Postpone(_wait(error.failure), error.failure.message) from error
-        await engine.graph.record(engine.workspace, memory.id, extraction)
-        await engine.submit(_embedding(extraction))
-        return {"entities_extracted": len(extraction.entities), "relationships_extracted": len(extraction.relations)}
+        await _record(engine, memory.id, extraction)
+        entities, relations = _counts(extraction)
+        return {"entities_extracted": entities, "relationships_extracted": relations}
+
+
+async def _record(engine: "MemoryEngine", memory_id: str, extraction: Extraction) -> bool:
+    """Keep what was read in a memory that is there; False where it is not any more."""
+    recorded = await engine.graph.record(engine.workspace, memory_id, extraction)
+    if jobs := _embedding(extraction):
+        await engine.submit(jobs)
+    return recorded
+
+
+def _counts(extraction: Extraction) -> tuple[int, int]:
+    return len(extraction.entities), len(extraction.relations)
 
 
 def _embedding(extraction: Extraction) -> tuple[NewJob, ...]:

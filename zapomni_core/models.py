@@ -18,7 +18,7 @@ class MemoryResult:
     """A memory that was added, or that was there already; it is kept and can be found, whatever the status.
 
     `degraded` and `queued` say that it was not read for entities, because of the `failure` if there was one; a queued one
-    is read by the job.
+    is read by the job. `left_out` counts what a model named and the text does not show.
     """
 
     memory_id: str
@@ -31,6 +31,7 @@ class MemoryResult:
     relationships_extracted: int | None = None
     job_id: str | None = None
     failure: "LLMFailure | None" = None
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

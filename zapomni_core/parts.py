@@ -80,11 +80,15 @@ class Parts:
     @cached_property
     def workplace(self) -> Workplace:
         """The worker of this process."""
-        return Workplace(Kinds(self._offered, self._settings))
+        return Workplace(self._kinds)
+
+    @cached_property
+    def _kinds(self) -> Kinds:
+        return Kinds(self._offered, self._settings, self.extractor_name)
 
     def offers_jobs(self, kind: str) -> bool:
-        """Whether anybody offers a kind of job."""
-        return kind in self._offered.names("job")
+        """Whether jobs of a kind are done here."""
+        return kind in self._kinds.names
 
     @property
     def has_guest_kinds(self) -> bool:
@@ -105,6 +109,13 @@ class Parts:
         return self._settings.extractor is not None or self._extractor_is_given
 
     @property
+    def extractor_name(self) -> str:
+        """What the extractor is called, which is not built for it."""
+        if self._extractor_is_given and self._extractor is not None:
+            return self._extractor.name
+        return self._settings.extractor or DEFAULT_EXTRACTOR
+
+    @property
     def llm_state(self) -> Mapping[str, Any] | None:
         """How the extractor's language model is doing, where it has one."""
         return getattr(self.extractor, "state", None) if self.extracts else None
@@ -113,8 +124,8 @@ class Parts:
     def extractor(self) -> "Extractor":
         """The extractor that the settings name, else the one by rules; built here, connected by its first use."""
         if self._extractor is None:
-            name = self._settings.extractor or DEFAULT_EXTRACTOR
-            self._extractor = self._offered.get("extractor", name).factory(ProviderContext(settings=self._settings))
+            factory = self._offered.get("extractor", self.extractor_name).factory
+            self._extractor = factory(ProviderContext(settings=self._settings))
         return self._extractor
 
     async def embedder(self) -> "Embedder":

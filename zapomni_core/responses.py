@@ -3,11 +3,26 @@
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 ErrorType = Literal[
     "validation", "not_found", "refused", "processing", "database", "llm_unavailable", "timeout", "plugin", "internal"
 ]
+
+_NEXT_STEPS = {
+    "MEMORY_NOT_FOUND": "Take the ID from search_memory; one that was purged is gone.",
+    "JOB_NOT_FOUND": "Take the ID from the answer that queued it; a job is forgotten a week after it is done.",
+    "CONFIGURATION": "Correct the settings and start the server again; `zapomni doctor` examines them.",
+    "validation": "Correct the arguments as the message says, and call again.",
+    "not_found": "Check the name or the ID, and call again.",
+    "refused": "Do as the message says, or do without it.",
+    "processing": "See the server's log for the cause; `zapomni doctor` examines the installation.",
+    "database": "Try again; if that does not help, `zapomni doctor` examines the store.",
+    "llm_unavailable": "Try again later, or call a tool that needs no language model.",
+    "timeout": "Try again, or with less at a time; `timeout_seconds` in the settings of a tool is its limit.",
+    "plugin": "Call the plugin's author, or go on without this tool: `zapomni plugins` tells what is wrong.",
+    "internal": "See the server's log for the cause, and report it.",
+}
 
 
 def _if_it_applies(description: str, **rules: Any) -> Any:
@@ -23,6 +38,14 @@ class _Response(BaseModel):
     processing_time_ms: float = Field(default=0.0, ge=0, description="How long it took.")
 
 
+class _Delayed(_Response):
+    """What is said where a part is missing because something was away."""
+
+    error_code: str | None = _if_it_applies("Why a part is missing, stable for programs.")
+    suggestion: str | None = _if_it_applies("What to do about that.")
+    retry_after_seconds: float | None = _if_it_applies("When what was away may be back.", ge=0)
+
+
 class SuccessResponse(_Response):
     """Everything that was asked for is done, and durable."""
 
@@ -31,7 +54,7 @@ class SuccessResponse(_Response):
     relationships_extracted: int | None = _if_it_applies("How many relations were read in it.", ge=0)
 
 
-class DegradedResponse(_Response):
+class DegradedResponse(_Delayed):
     """Part of it is done; `message` says which part is not."""
 
     status: Literal["degraded"] = "degraded"
@@ -40,7 +63,7 @@ class DegradedResponse(_Response):
     reprocess_available: bool | None = _if_it_applies("Whether what is missing can be made up for later.")
 
 
-class QueuedResponse(_Response):
+class QueuedResponse(_Delayed):
     """It is kept and will be done; nothing has to be sent again."""
 
     status: Literal["queued"] = "queued"
@@ -60,6 +83,11 @@ class ErrorResponse(_Response):
     recoverable: bool = Field(description="Whether the same call can succeed later, or after a correction.")
     suggestion: str | None = Field(default=None, description="What to do next.")
     retry_after_seconds: float | None = Field(default=None, ge=0, description="When to try again.")
+
+    @field_serializer("suggestion")
+    def has_next_step(self, suggestion: str | None) -> str | None:
+        """What to do next, in general where the error says nothing better: an error always has a next step."""
+        return suggestion or _NEXT_STEPS.get(self.error_code) or _NEXT_STEPS.get(self.error_type)
 
 
 def response_schema(*kinds: type[BaseModel]) -> dict[str, Any]:

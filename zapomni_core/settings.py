@@ -150,6 +150,13 @@ class LLMSettings(_Table):
     timeout_seconds: Seconds = Field(
         60, description="How long one question may take, with everything that is tried again, in seconds."
     )
+    wait_seconds: Seconds = Field(
+        20,
+        description=(
+            "The same while somebody waits for `add_memory` and the memory is stored already, "
+            "with `store_raw` and `queue_retry`."
+        ),
+    )
 
 
 class PluginsSettings(_Table):

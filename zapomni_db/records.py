@@ -84,11 +84,15 @@ class NewRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What one extractor read in one memory. Every relation's subject and object are among the entities."""
+    """What one extractor read in one memory. Every relation's subject and object are among the entities.
+
+    `left_out` counts what a model named and the text does not show; it is told, and not kept.
+    """
 
     extractor: str
     entities: tuple[NewEntity, ...] = ()
     relations: tuple[NewRelation, ...] = ()
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,6 +135,12 @@ class MemoryStore(Protocol):
         """
         ...
 
+    async def find_same(
+        self, workspace: str, text: str, metadata: Mapping[str, Any], kind: str = "memory"
+    ) -> str | None:
+        """The id of the memory that one of this text, metadata and kind would be the same as, deleted or not."""
+        ...
+
     async def get(self, workspace: str, memory_id: str) -> Memory | None:
         """A memory, deleted and superseded ones too; None where there is none, or where it was purged."""
         ...
@@ -264,6 +270,10 @@ class JobStore(Protocol):
         """
         ...
 
+    async def schedule(self, workspace: str, job_id: str, not_before: datetime, error: str = "") -> bool:
+        """Let a job that waits be begun then and not before, and say what it waits for; False if it does not wait any more."""
+        ...
+
     async def get(self, workspace: str, job_id: str) -> Job | None:
         """A job by its id."""
         ...
@@ -311,6 +321,10 @@ class GraphStore(Protocol):
         """Ids of live memories that an extractor has not read, oldest first, after a memory if one is named, and how many
         there are in all.
         """
+        ...
+
+    async def reading(self, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
+        """How many entities and relations an extractor read in a memory, deleted or not; None where it has not read it."""
         ...
 
     async def entities(self, workspace: str, names: Sequence[str]) -> list[Entity]:

@@ -48,7 +48,7 @@ def serve(tmp_path, llm):
 
 async def all_wait(store):
     """No job runs, so that nobody has to wait for the end of a dead server's lease."""
-    jobs = await store.jobs.list("default", state="queued", kind="extract", limit=COUNT)
+    jobs = await store.jobs.list("default", state="queued", kind="extract:llm", limit=COUNT)
     return len(jobs) == COUNT and all(job.postponed_since for job in jobs)
 
 

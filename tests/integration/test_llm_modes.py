@@ -2,14 +2,17 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 
 from zapomni_core import providers
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
 from zapomni_core.llm import LLM, Limits
 from zapomni_core.plugin import Provider, hookimpl
-from zapomni_core.settings import LLMSettings
+from zapomni_core.settings import LLMSettings, Settings
 from zapomni_core.testing import running, text_of
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.llm_server import LLMServer, answer, cut, model_missing, refuse, reply, say, stall
@@ -80,17 +83,18 @@ def zapomni(tmp_path, server):
     """An app that reads with the server's model."""
 
     @asynccontextmanager
-    async def start(mode, protocol="ollama", **limits):
+    async def start(mode, protocol="ollama", settings=None, **limits):
         base = server.url if protocol == "ollama" else f"{server.url}/v1"
-        settings = LLMSettings(provider=protocol, model="any", base_url=base, api_key=KEY)
+        model = LLMSettings(provider=protocol, model="any", base_url=base, api_key=KEY)
         patience = {"retries": 0, "total_seconds": 1.0, "connect_seconds": 1.0} | limits
         together = {
             "store": f"sqlite://{tmp_path}/memory.db",
             "extractor": "quick",
             "embedder": "hashing",
             "on_llm_unavailable": mode,
+            **(settings or {}),
         }
-        async with running(tools, providers, Quick(settings, Limits(**patience)), settings=together) as app:
+        async with running(tools, providers, Quick(model, Limits(**patience)), settings=together) as app:
             yield app
 
     return start
@@ -144,6 +148,7 @@ async def test_fail_keeps_nothing_and_says_why(zapomni, server, fault, protocol)
         assert (record["status"], record["error_type"], record["status_code"]) == ("error", "llm_unavailable", 503)
         assert (record["error_code"], record["recoverable"]) == (code, recoverable)
         assert record["suggestion"]
+        assert "Nothing was stored." in text_of(result)
         assert KEY not in str(result)
         assert "Lovelace" not in str(result)
         assert await found(app) == []
@@ -160,7 +165,9 @@ async def test_store_raw_keeps_the_text_and_lists_it_for_later(zapomni, server, 
         assert not result["isError"]
         assert (record["status"], record["raw_stored"], record["reprocess_available"]) == ("degraded", True, True)
         assert record["entities_extracted"] == 0
+        assert (record["error_code"], bool(record["suggestion"])) == (FAULTS[fault][1], True)
         assert "Entities not extracted" in text_of(result)
+        assert record["suggestion"] in text_of(result)
         assert KEY not in str(result)
         assert await found(app) == [record["memory_id"]]
         assert await entities(app) == 0
@@ -175,6 +182,7 @@ async def test_queue_retry_keeps_the_text_and_a_receipt(zapomni, server, fault, 
         result, record = await add(app)
         assert not result["isError"]
         assert (record["status"], record["raw_stored"]) == ("queued", True)
+        assert (record["error_code"], bool(record["suggestion"])) == (FAULTS[fault][1], True)
         assert f"Job {record['job_id']} does it" in text_of(result)
         assert await found(app) == [record["memory_id"]]
         assert await entities(app) == 0
@@ -182,11 +190,23 @@ async def test_queue_retry_keeps_the_text_and_a_receipt(zapomni, server, fault, 
         assert (job["state"], job["episode_id"]) == ("queued", record["memory_id"])
 
 
+@pytest.mark.parametrize("mode", ["fail", "store_raw"])
+async def test_what_the_model_named_and_the_text_does_not_show_is_told(zapomni, server, mode):
+    invented = [{"name": name, "type": "person", "quote": name} for name in ("Zaphod", "Trillian")]
+    server.always(answer({"entities": invented, "relations": []}))
+    async with zapomni(mode) as app:
+        result, record = await add(app)
+    assert (record["status"], record["entities_extracted"]) == ("success", 0)
+    told = "Extracted: 0 entities, 0 relations (2 more that the model named were left out: the text does not show them)"
+    assert told in text_of(result)
+    assert told in record["message"]
+
+
 async def test_a_rate_limit_is_told_with_its_seconds(zapomni, server):
     server.always(refuse(429, retry_after="7"))
     async with zapomni("fail") as app:
         _, record = await add(app)
-    assert record["message"] == "LLM rate limit exceeded. Retry in 7 seconds."
+    assert record["message"] == "LLM rate limit exceeded. Retry in 7 seconds. Nothing was stored."
     assert record["retry_after_seconds"] == 7
 
 
@@ -267,16 +287,141 @@ async def test_the_plug_is_pulled_in_the_middle_of_reading(zapomni, server):
         assert await found(app) == []
 
 
-async def test_a_call_that_is_cancelled_while_the_model_reads_leaves_nothing(zapomni, server):
+async def cancelled(app, server):
+    """A call that was cancelled while the model read."""
     server.always(stall())
-    async with zapomni("queue_retry", total_seconds=60) as app:
-        adding = asyncio.create_task(add(app))
-        await asyncio.to_thread(server.wait_for, 1)
-        adding.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await adding
+    adding = asyncio.create_task(add(app))
+    await asyncio.to_thread(server.wait_for, 1)
+    adding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await adding
+
+
+async def test_fail_leaves_nothing_of_a_call_that_is_cancelled_while_the_model_reads(zapomni, server):
+    async with zapomni("fail", total_seconds=60) as app:
+        await cancelled(app, server)
         assert await found(app) == []
         assert (await app.app.engine.jobs.counts("default")).queued == 0
+
+
+async def test_store_raw_keeps_the_memory_of_a_call_that_is_cancelled(zapomni, server):
+    async with zapomni("store_raw", total_seconds=60) as app:
+        await cancelled(app, server)
+        [memory_id] = await found(app)
+        assert await app.app.engine.graph.unread("default", "llm", 10) == ([memory_id], 1)
+
+
+async def test_queue_retry_keeps_the_memory_of_a_call_that_is_cancelled_and_reads_it_later(zapomni, server):
+    async with zapomni("queue_retry", total_seconds=60) as app:
+        await cancelled(app, server)
+        assert len(await found(app)) == 1
+        server.always(answer(READ))
+        assert await app.app.engine.jobs.retry("default") == 1
+        app.app.engine.look_for_jobs()
+
+        async def is_read():
+            return await entities(app) == 2
+
+        await until(is_read)
+
+
+@pytest.mark.parametrize("mode", ["store_raw", "queue_retry"])
+async def test_the_memory_is_there_before_the_model_is_asked(zapomni, server, mode):
+    server.always(stall(answer(READ)))
+    async with zapomni(mode, total_seconds=60) as app:
+        adding = asyncio.create_task(add(app))
+        await asyncio.to_thread(server.wait_for, 1)
+        [memory_id] = await found(app)
+        server.release()
+        _, record = await adding
+        assert (record["status"], record["memory_id"], record["entities_extracted"]) == ("success", memory_id, 2)
+        assert await app.app.engine.jobs.list("default", kind="extract:quick") == []
+    assert server.count == 1
+
+
+@pytest.mark.parametrize(("mode", "status"), [("store_raw", "degraded"), ("queue_retry", "queued")])
+async def test_a_model_that_is_slow_is_not_waited_for_any_longer_once_the_memory_is_kept(zapomni, server, mode, status):
+    server.always(stall())
+    async with zapomni(mode, total_seconds=600, settings={"llm": {"wait_seconds": 0.2}}) as app:
+        _, record = await add(app)
+        assert record["status"] == status
+        assert "LLM did not answer in time" in record["message"]
+        assert len(await found(app)) == 1
+
+
+@pytest.mark.parametrize("mode", ["store_raw", "queue_retry"])
+async def test_a_long_retry_after_is_left_to_others(zapomni, server, mode):
+    server.always(refuse(429, retry_after="3000"))
+    async with zapomni(mode, retries=2, total_seconds=6000) as app:
+        _, record = await add(app)
+        assert "Retry in 3000 seconds" in record["message"]
+        jobs = await app.app.engine.jobs.list("default")
+        in_time = [job.not_before - job.created_at > timedelta(seconds=2900) for job in jobs]
+        assert in_time == ([] if mode == "store_raw" else [True])
+    assert server.count == 1
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("mode", ["fail", "store_raw", "queue_retry"])
+async def test_what_was_read_is_not_read_again_when_it_is_added_again(zapomni, server, mode, waits):
+    async with zapomni(mode) as app:
+        _, first = await add(app)
+        server.down()
+        result, again = await add(app, wait_for_completion=waits)
+        assert not result["isError"]
+        assert (again["status"], again["outcome"], again["memory_id"]) == ("success", "existing", first["memory_id"])
+        assert (again["entities_extracted"], again["relationships_extracted"]) == (2, 1)
+        await app.call("delete_memory", {"memory_id": first["memory_id"]})
+        assert (await add(app))[1]["outcome"] == "restored"
+    assert server.count == 1
+
+
+async def test_what_is_there_and_was_not_read_is_read_when_it_is_added_again(zapomni, server):
+    server.then(refuse(500))
+    async with zapomni("store_raw") as app:
+        assert (await add(app))[1]["status"] == "degraded"
+        _, again = await add(app)
+        assert (again["status"], again["outcome"], again["entities_extracted"]) == ("success", "existing", 2)
+
+
+async def test_a_job_for_the_model_is_left_alone_by_a_server_that_has_none(zapomni, server, tmp_path):
+    server.always(refuse(500))
+    async with zapomni("queue_retry") as app:
+        _, record = await add(app)
+    store = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "hashing"}
+    async with running(tools, providers, Quick(None, None), settings=store) as app:
+        engine = app.app.engine
+        await engine.jobs.retry("default")
+        [own], _ = await engine.reprocess()
+        assert own.kind == "extract:rules"
+
+        async def own_is_done():
+            return (await engine.get_job(own.id)).state == "done"
+
+        await until(own_is_done)
+        left = await engine.get_job(record["job_id"])
+        assert (left.kind, left.state, left.attempts) == ("extract:quick", "queued", 0)
+
+
+@pytest.mark.parametrize(("mode", "status"), [("store_raw", "degraded"), ("queue_retry", "queued")])
+async def test_an_extractor_that_breaks_does_not_take_the_memory_with_it(tmp_path, mode, status):
+    class Broken:
+        name = "broken"
+
+        async def extract(self, text, *, timestamp=None):
+            raise ProcessingError(f"cannot read {text} {timestamp}")
+
+        async def close(self):
+            pass
+
+    settings = Settings(store=f"sqlite://{tmp_path}/memory.db", on_llm_unavailable=mode)
+    engine = MemoryEngine(settings, embedder=HashingEmbedder(), extractor=Broken())
+    try:
+        result = await engine.add_memory(TEXT)
+        assert (result.status, result.failure) == (status, None)
+        assert (await engine.get_memory(result.memory_id)).text == TEXT
+    finally:
+        await engine.close()
 
 
 async def test_the_breaker_opens_after_failures_of_real_calls_and_then_makes_none(zapomni, server):

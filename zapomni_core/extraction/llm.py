@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -118,7 +119,7 @@ def _checked(text: str, parts: Sequence[tuple[int, int]], answers: Sequence[dict
         dropped += _Reading(collection, text[start:end], start).keep(answer)
     if dropped:
         log.info("the language model named %d things that the text does not show; they were left out", dropped)
-    return collection.extraction()
+    return replace(collection.extraction(), left_out=dropped)
 
 
 class _Reading:

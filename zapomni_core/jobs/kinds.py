@@ -34,21 +34,32 @@ class Postpone(Exception):  # noqa: N818 - it is no error: the job waits, and ha
         self.reason = reason
 
 
-class Kinds:
-    """The kinds of jobs that can be done here, by name; each is made when a job of it comes first."""
+def kind_by(kind: str, extractor: str) -> str:
+    """The kind of jobs that only a process does whose extractor has that name: `extract:llm`."""
+    return f"{kind}:{extractor}"
 
-    def __init__(self, providers: Providers, settings: Settings) -> None:
+
+class Kinds:
+    """The kinds of jobs that can be done here, by name; each is made when a job of it comes first.
+
+    `extractor` names the one that reads memories here: jobs that are for another one are left to others.
+    """
+
+    def __init__(self, providers: Providers, settings: Settings, extractor: str = "rules") -> None:
         self._providers = providers
         self._settings = settings
+        self._extractor = extractor
         self._made: dict[str, JobKind] = {}
 
     @property
     def names(self) -> list[str]:
-        """The kinds that are offered now."""
-        return self._providers.names("job")
+        """The kinds that are offered now, and those of them that are for this extractor."""
+        offered = self._providers.names("job")
+        return offered + [kind_by(name, self._extractor) for name in offered]
 
-    def get(self, name: str) -> JobKind:
-        """The kind of that name."""
+    def get(self, kind: str) -> JobKind:
+        """What does the jobs of a kind, whichever extractor they are for."""
+        name = kind.partition(":")[0]
         if name not in self._made:
             self._made[name] = self._providers.get("job", name).factory(ProviderContext(settings=self._settings))
         return self._made[name]

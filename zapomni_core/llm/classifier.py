@@ -86,7 +86,8 @@ class LLMErrorClassifier:
         return f"Set ZAPOMNI_LLM__API_KEY to a key that {self._endpoint.origin} accepts."
 
     def _invalid_key(self, suggestion: str) -> LLMFailure:
-        message = "LLM API key is invalid. Check your OPENAI_API_KEY."
+        variable = "OPENAI_API_KEY" if self._endpoint.provider == "openai" else "ZAPOMNI_LLM__API_KEY"
+        message = f"LLM API key is invalid. Check your {variable}."
         return LLMFailure("INVALID_API_KEY", message, recoverable=False, suggestion=suggestion)
 
     def _rate_limit(self, wait: float | None) -> LLMFailure:
@@ -134,7 +135,8 @@ class LLMErrorClassifier:
             "TIMEOUT",
             "LLM did not answer in time. Try again later.",
             recoverable=True,
-            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS.",
+            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS; where memories are stored without it, "
+            "ZAPOMNI_LLM__WAIT_SECONDS too.",
             transient=True,
         )
 

@@ -39,6 +39,10 @@ class LLMFailure:
         """Whether other requests would fail as well; else the provider is there, and this one request was the trouble."""
         return self.code not in _ABOUT_THE_REQUEST
 
+    def saying(self, more: str) -> Self:
+        """The same failure, with what it did to the request that met it."""
+        return replace(self, message=f"{self.message} {more}")
+
     def after(self, seconds: float) -> Self:
         """The same failure, with the time after which to try again."""
         message = rate_limit_message(seconds) if self.code == "RATE_LIMIT" else self.message

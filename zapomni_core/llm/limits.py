@@ -12,6 +12,8 @@ class Limits:
     retries: int = 2
     backoff_seconds: float = 0.5
     longest_backoff_seconds: float = 8.0
+    # Somebody may be waiting for the answer: what takes longer to pass is told, and is for whoever can wait.
+    waiting_seconds: float = 5.0
     open_after_failures: int = 5
     open_seconds: float = 30.0
     # A provider that says "in a year" by mistake must not switch the language model off until the next start.

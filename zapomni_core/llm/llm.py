@@ -15,6 +15,7 @@ from zapomni_core.llm.client import LLMClient
 from zapomni_core.llm.endpoint import Endpoint
 from zapomni_core.llm.failure import LLMFailure
 from zapomni_core.llm.limits import Limits
+from zapomni_core.llm.patience import patience_within
 from zapomni_core.settings import LLMSettings
 
 
@@ -76,12 +77,12 @@ class LLM:
     async def ask(self, prompt: str, *, system: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """One JSON object that satisfies the schema; LLMUnavailableError says why there is none.
 
-        What may pass is tried again, as long as the limits and the provider's Retry-After leave time for it.
+        What may pass soon is tried again. A Retry-After that would keep whoever asks waiting for long is told at once.
         """
         if self._endpoint.lacks_key:
             raise LLMUnavailableError(self._classifier.missing_key())
-        deadline = self._clock() + self._limits.total_seconds
-        attempt = 0
+        deadline = self._clock() + patience_within(self._limits.total_seconds)
+        attempt, waited = 0, 0.0
         while True:
             try:
                 with self._breaker.attempt():
@@ -89,7 +90,9 @@ class LLM:
                     return await self._client.ask(prompt, system=system, schema=schema, limit_seconds=left)
             except LLMUnavailableError as error:
                 wait = self._wait(attempt, error.failure)
-                if not self._tries_again(attempt, error.failure) or self._clock() + wait >= deadline:
+                waited += wait
+                is_too_long = waited > self._limits.waiting_seconds or self._clock() + wait >= deadline
+                if is_too_long or not self._tries_again(attempt, error.failure):
                     raise LLMUnavailableError(self._told(error.failure, wait)) from error.__cause__
             await self._sleep(wait)
             attempt += 1

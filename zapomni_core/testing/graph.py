@@ -80,6 +80,15 @@ class GraphStoreContract(TimelineContract):
         assert await store.graph.entities_of(WORKSPACE, "no such id") == []
         assert await store.graph.entities_of("elsewhere", added.memory_id) == []
 
+    async def test_what_an_extractor_read_in_a_memory_is_counted(self, store: Graphed) -> None:
+        memory_id = await state(store, "Ada", "knows", "Grace")
+        assert await store.graph.reading(WORKSPACE, memory_id, EXTRACTOR) == (2, 1)
+        assert await store.graph.reading(WORKSPACE, memory_id, "other") is None
+        assert await store.graph.reading("elsewhere", memory_id, EXTRACTOR) is None
+        assert await store.graph.reading(WORKSPACE, "no such id", EXTRACTOR) is None
+        empty = await mention(store, "nobody at all")
+        assert await store.graph.reading(WORKSPACE, empty, EXTRACTOR) == (0, 0)
+
     async def test_a_relation_has_all_its_evidence(self, store: Graphed) -> None:
         first = await state(store, "Ada", "knows", "Grace", basis="pattern")
         second = await state(store, "Ada", "knows", "Grace", extractor="other")

@@ -73,6 +73,28 @@ class JobStoreContract(StoreContract):
             await store.jobs.enqueue(WORKSPACE, [NewJob(kind="read"), job])
         assert await store.jobs.counts(WORKSPACE) == JobCounts()
 
+    async def test_a_job_that_waits_can_be_put_off_and_says_what_for(self, store: QueueingStore) -> None:
+        made = await enqueue(store)
+        later = datetime.now(UTC) + HOUR
+        assert await store.jobs.schedule(WORKSPACE, made.id, later, "the model is away")
+        put_off = await kept(store, made.id)
+        assert (put_off.state, put_off.attempts, put_off.error) == ("queued", 0, "the model is away")
+        assert put_off.not_before == later
+        assert put_off.postponed_since is not None
+        assert await store.jobs.claim(KINDS, "me", LONG) is None
+        assert await store.jobs.schedule(WORKSPACE, made.id, datetime.now(UTC) - HOUR)
+        assert (await claimed(store)).id == made.id
+
+    async def test_a_job_that_does_not_wait_cannot_be_put_off(self, store: QueueingStore) -> None:
+        made = await enqueue(store)
+        later = datetime.now(UTC) + HOUR
+        assert not await store.jobs.schedule("elsewhere", made.id, later)
+        assert not await store.jobs.schedule(WORKSPACE, LONE_SURROGATE, later)
+        await claimed(store)
+        assert not await store.jobs.schedule(WORKSPACE, made.id, later)
+        assert await store.jobs.finish(made.id, "me", {})
+        assert not await store.jobs.schedule(WORKSPACE, made.id, later)
+
     async def test_jobs_are_claimed_in_the_order_they_came_once_each(
         self, store: QueueingStore, other: QueueingStore
     ) -> None:

@@ -38,6 +38,16 @@ class MemoryStoreContract(SnapshotContract):
     ```
     """
 
+    async def test_the_memory_that_another_would_be_the_same_as_is_found(self, store: MemoryStore) -> None:
+        """Deleted or not, because adding it again would restore it."""
+        added = await store.add(WORKSPACE, sample_memory("Ada likes tea", metadata={"a": 1, "b": [2]}), EMBEDDER)
+        assert await store.find_same(WORKSPACE, "Ada likes tea", {"b": [2], "a": 1}) == added.memory_id
+        assert await store.find_same(WORKSPACE, "Ada likes tea", {}) is None
+        assert await store.find_same(WORKSPACE, "Ada likes tea", {"a": 1, "b": [2]}, "message") is None
+        assert await store.find_same("elsewhere", "Ada likes tea", {"a": 1, "b": [2]}) is None
+        await store.delete(WORKSPACE, added.memory_id)
+        assert await store.find_same(WORKSPACE, "Ada likes tea", {"a": 1, "b": [2]}) == added.memory_id
+
     async def test_a_memory_comes_back_as_it_was_kept(self, store: MemoryStore) -> None:
         when = datetime(2023, 5, 8, 12, 30, 0, 123456, tzinfo=timezone(timedelta(hours=3)))
         new = sample_memory(

@@ -1,7 +1,8 @@
 """Adds a memory with all that is derived from it, or finds that it is there already."""
 
 import time
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
 import apsw
@@ -29,6 +30,15 @@ class Nature(NamedTuple):
     conversation: str
     content: bytes | None = None
     created_at: int | None = None
+
+
+def find_same(
+    connection: apsw.Connection, workspace: str, text: str, metadata: Mapping[str, Any], kind: str
+) -> str | None:
+    """The id of the memory that another of this text, metadata and kind would be the same as."""
+    values.check_text("workspace", workspace)
+    row = memories.find_same(connection, workspace, _digest(text, metadata, kind))
+    return row.uid if row else None
 
 
 def add(connection: apsw.Connection, workspace: str, memory: NewMemory, identity: EmbedderIdentity) -> Added:
@@ -65,10 +75,12 @@ def _followed(connection: apsw.Connection, memory: NewMemory, row: Row, outcome:
 
 def _content(memory: NewMemory) -> bytes | None:
     """What two memories have in common that are the same; None for one that is like no other."""
-    if not memory.merge:
-        return None
-    metadata = values.to_json("metadata", dict(memory.metadata), canonical=True)
-    return values.digest(values.encode("kind", memory.kind), values.encode("text", memory.text), metadata.encode())
+    return _digest(memory.text, memory.metadata, memory.kind) if memory.merge else None
+
+
+def _digest(text: str, metadata: Mapping[str, Any], kind: str) -> bytes:
+    said = values.to_json("metadata", dict(metadata), canonical=True)
+    return values.digest(values.encode("kind", kind), values.encode("text", text), said.encode())
 
 
 def _insert(connection: apsw.Connection, workspace: str, memory: NewMemory, nature: Nature, embedder: Embedder) -> Row:

@@ -56,6 +56,12 @@ class SQLiteJobs:
         due = None if not_before is None else values.checked_micros("not_before", not_before)
         return await self._access.write(lambda connection: queue.release(connection, job_id, worker, due, error))
 
+    async def schedule(self, workspace: str, job_id: str, not_before: datetime, error: str = "") -> bool:
+        values.check_text("workspace", workspace)
+        values.check_text("error", error)
+        due = values.checked_micros("not_before", not_before)
+        return await self._access.write(lambda connection: queue.schedule(connection, workspace, job_id, due, error))
+
     async def get(self, workspace: str, job_id: str) -> Job | None:
         if not (values.is_text(workspace) and values.is_text(job_id)):
             return None

@@ -208,6 +208,19 @@ def release(connection: apsw.Connection, uid: str, worker: str, not_before: int 
     )
 
 
+def schedule(connection: apsw.Connection, workspace: str, uid: str, due_at: int, error: str) -> bool:
+    """Let a job that waits be begun then and not before."""
+    if not values.is_text(uid):
+        return False
+    connection.execute(
+        "UPDATE job SET due_at = :due, not_before = :due, error = :error, updated_at = :now,"
+        " postponed_since = iif(:error = '', postponed_since, coalesce(postponed_since, :now))"
+        " WHERE workspace = :workspace AND uid = :uid AND state = 'queued'",
+        {"due": due_at, "error": error, "now": now(), "workspace": workspace, "uid": uid},
+    )
+    return connection.changes() > 0
+
+
 def find(connection: apsw.Connection, workspace: str, uid: str) -> Job | None:
     """A job by its id."""
     row = one(connection, _SELECT + "WHERE uid = ? AND workspace = ?", uid, workspace)

@@ -1,10 +1,10 @@
 """The SQLite store: one file, any number of processes, many workspaces."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -43,6 +43,13 @@ class SQLiteStore:
 
     async def add(self, workspace: str, memory: NewMemory, embedder: EmbedderIdentity) -> Added:
         return await self._access.write(lambda connection: adding.add(connection, workspace, memory, embedder))
+
+    async def find_same(
+        self, workspace: str, text: str, metadata: Mapping[str, Any], kind: str = "memory"
+    ) -> str | None:
+        return await self._access.query(
+            lambda connection: adding.find_same(connection, workspace, text, metadata, kind)
+        )
 
     async def get(self, workspace: str, memory_id: str) -> Memory | None:
         return await self._access.query(lambda connection: memories.get(connection, workspace, memory_id))

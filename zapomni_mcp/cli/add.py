@@ -137,7 +137,8 @@ def _show(session: Session, result: "MemoryResult") -> None:
 
 def _of_entities(result: "MemoryResult") -> str:
     if result.status == "success":
-        return f"{result.entities_extracted} entities and {result.relationships_extracted} relations were read in it."
+        read = f"{result.entities_extracted} entities and {result.relationships_extracted} relations were read in it."
+        return f"{read} {result.left_out:,} more are not in the text, and were left out." if result.left_out else read
     why = f" {result.failure.message}" if result.failure else ""
     later = "" if result.job_id is None else f" Job {result.job_id} will: zapomni jobs shows it."
     return f"It can be found, but was not read for entities.{why}{later}"

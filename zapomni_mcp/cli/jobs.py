@@ -35,11 +35,18 @@ def jobs(ctx: click.Context, /, workspace: str | None, as_json: bool, **wanted: 
     session = Session(Output(), ctx.ensure_object(Options), workspace, as_json)
 
     async def work(engine: "MemoryEngine") -> int:
-        found = await engine.jobs.list(engine.workspace, **wanted)
+        found = await _listed(engine, **wanted)
         session.json({"jobs": found}) if session.as_json else _show(session.out, found)
         return 0
 
     session.run(work)
+
+
+async def _listed(engine: "MemoryEngine", kind: str | None, limit: int, **wanted: Any) -> "list[Job]":
+    """The newest jobs; those of a kind that are for the extractor here are of that kind too."""
+    kinds = [kind] if kind is None or ":" in kind else [kind, engine.reading_kind(kind)]
+    lists = [await engine.jobs.list(engine.workspace, kind=one, limit=limit, **wanted) for one in kinds]
+    return sorted((job for found in lists for job in found), key=lambda job: job.created_at, reverse=True)[:limit]
 
 
 @jobs.command()

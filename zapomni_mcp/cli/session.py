@@ -49,9 +49,7 @@ class Session:
         except InvalidInputError as error:
             raise Refusal(str(error)) from None
         except LLMUnavailableError as error:
-            raise click.ClickException(
-                f"{error.failure.message} {error.failure.suggestion} Nothing was stored."
-            ) from None
+            raise click.ClickException(f"{error.failure.message} {error.failure.suggestion}") from None
         except (DatabaseError, ProcessingError) as error:
             log.exception("command_failed")
             raise click.ClickException(str(error)) from None

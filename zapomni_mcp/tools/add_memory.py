@@ -105,11 +105,17 @@ def _readable(result: MemoryResult) -> str:
 
 def _of_entities(result: MemoryResult) -> str:
     if result.status == "success":
-        return f"Extracted: {result.entities_extracted} entities, {result.relationships_extracted} relations"
-    why = f": {result.failure.message}" if result.failure else "."
+        read = f"Extracted: {result.entities_extracted} entities, {result.relationships_extracted} relations"
+        return f"{read} ({_left_out(result.left_out)})" if result.left_out else read
+    why = f": {result.failure.message} {result.failure.suggestion}" if result.failure else "."
     if result.status == "degraded":
+        why = why if result.failure else ": the extractor failed; the server's log says why."
         return f"Entities not extracted{why} The memory can be found; reprocess_memories extracts them later."
     return f"Entities not extracted yet{why} Job {result.job_id} does it; the memory can be found already."
+
+
+def _left_out(count: int) -> str:
+    return f"{count:,} more that the model named were left out: the text does not show them"
 
 
 def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded | AddMemoryQueued:
@@ -127,10 +133,24 @@ def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded |
             "entities_extracted": result.entities_extracted,
             "relationships_extracted": result.relationships_extracted,
         }
+        if result.left_out:
+            message = f"{message} {_of_entities(result)}."
         return AddMemoryResponse(message=message, **kept, **read)
     message = f"{message} {_of_entities(result)}"
+    kept |= _why(result)
     if result.status == "degraded":
         return AddMemoryDegraded(
             message=message, raw_stored=True, entities_extracted=0, reprocess_available=True, **kept
         )
     return AddMemoryQueued(message=message, raw_stored=True, job_id=result.job_id, **kept)
+
+
+def _why(result: MemoryResult) -> dict[str, Any]:
+    """What a program is told of a model that is away."""
+    if result.failure is None:
+        return {}
+    return {
+        "error_code": result.failure.code,
+        "suggestion": result.failure.suggestion,
+        "retry_after_seconds": result.failure.retry_after_seconds,
+    }

@@ -27,13 +27,14 @@ class GetJobTool(MemoryTool[GetJobRequest]):
     responses: ClassVar[tuple[type[BaseModel], ...]] = (GetJobResponse,)
 
     async def _answer(self, request: GetJobRequest) -> dict[str, Any]:
-        response = _structured(await self.core_engine.get_job(request.job_id))
+        job = await self.core_engine.get_job(request.job_id)
+        response = _structured(job, is_done_here=self.core_engine.does_jobs(job.kind))
         return answer(response.message, response)
 
 
-def _structured(job: Job) -> GetJobResponse:
+def _structured(job: Job, *, is_done_here: bool) -> GetJobResponse:
     return GetJobResponse(
-        message=_readable(job),
+        message=_readable(job, is_done_here=is_done_here),
         episode_id=job.payload.get("memory_id"),
         job_id=job.id,
         kind=job.kind,
@@ -46,7 +47,7 @@ def _structured(job: Job) -> GetJobResponse:
     )
 
 
-def _readable(job: Job) -> str:
+def _readable(job: Job, *, is_done_here: bool) -> str:
     parts = [f"Job {job.id} ({job.kind}) is {job.state}"]
     if job.state == "running" and job.progress is not None:
         parts.append(f"{job.progress:.0%} done")
@@ -58,4 +59,11 @@ def _readable(job: Job) -> str:
         parts.append(f"last error: {without_paths(job.error)}")
     if job.error and job.state == "queued":
         parts.append(f"next try {job.not_before:%Y-%m-%d %H:%M:%S} UTC")
+    if job.state == "queued" and not is_done_here:
+        parts.append(f"it waits for a server that does such jobs{_with_extractor(job)}")
     return "; ".join(parts) + "."
+
+
+def _with_extractor(job: Job) -> str:
+    extractor = job.kind.partition(":")[2]
+    return f": one with extractor '{extractor}'" if extractor else ""

@@ -110,7 +110,7 @@ async def test_long_work_goes_on_in_the_background(graph_app, remember, parts, u
             return (await status(app))["memories_unread"] == 0
 
         await until(is_done)
-        assert (await app.app.engine.get_job(told["job_id"])).kind == "build_graph"
+        assert (await app.app.engine.get_job(told["job_id"])).kind == "build_graph:paced"
 
 
 async def test_who_asks_for_the_same_meanwhile_gets_the_same_job(graph_app, remember, parts):
@@ -171,9 +171,9 @@ async def test_a_broken_embedder_costs_vectors_and_nothing_else(graph_app, remem
 
 async def test_a_job_that_fails_for_good_is_an_error_that_says_so(graph_app, store):
     engine = MemoryEngine(Settings(store=store))
-    [job] = await engine.jobs.enqueue("default", [build_job()])
+    [job] = await engine.jobs.enqueue("default", [build_job(engine)])
     for number in range(8):  # as if its process had been killed each time
-        assert await engine.jobs.claim(["build_graph"], f"worker {number}", lease_seconds=0)
+        assert await engine.jobs.claim(["build_graph:rules"], f"worker {number}", lease_seconds=0)
     await engine.close()
     async with graph_app() as app:
         told = await build(app)

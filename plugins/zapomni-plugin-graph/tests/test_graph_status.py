@@ -56,8 +56,8 @@ async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, p
 
 async def test_a_job_that_failed_is_shown_until_another_is_done(graph_app, store, remember):
     engine = MemoryEngine(Settings(store=store))
-    [job] = await engine.jobs.enqueue("default", [build_job()])
-    claimed = await engine.jobs.claim(["build_graph"], "test", 60)
+    [job] = await engine.jobs.enqueue("default", [build_job(engine)])
+    claimed = await engine.jobs.claim(["build_graph:rules"], "test", 60)
     await engine.jobs.fail(claimed.id, "test", "StoreFullError: no room in /home/ada", None)
     await engine.close()
     async with graph_app() as app:

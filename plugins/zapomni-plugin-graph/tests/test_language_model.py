@@ -57,3 +57,16 @@ async def test_a_memory_that_the_model_answers_with_nonsense_is_left_out(asking,
     async with asking() as app:
         told = (await app.call("build_graph"))["structuredContent"]
     assert (told["status"], told["memories_read"], told["memories_unread"]) == ("degraded", 0, 1)
+
+
+async def test_what_was_asked_of_the_model_is_not_read_by_rules(graph_app, asking, remember, server):
+    await remember("Ada has a cat.")
+    server.always(refuse(401))
+    async with asking() as app:
+        job_id = (await app.call("build_graph"))["structuredContent"]["job_id"]
+    async with graph_app() as app:
+        await app.app.engine.jobs.retry("default")
+        told = (await app.call("build_graph"))["structuredContent"]
+        job = await app.app.engine.get_job(job_id)
+    assert told["extractor"] == "rules"
+    assert (job.kind, job.state) == ("build_graph:llm", "queued")

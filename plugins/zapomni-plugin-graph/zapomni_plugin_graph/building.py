@@ -19,18 +19,14 @@ NOBODY = ""
 """An extractor without a name has read nothing: to it every memory is unread."""
 
 
-def build_job(memory_ids: Sequence[str] = (), *, rebuild: bool = False) -> NewJob:
-    """One job for all who ask for the same while it waits or runs."""
+def build_job(engine: MemoryEngine, memory_ids: Sequence[str] = (), *, rebuild: bool = False) -> NewJob:
+    """One job for all who ask for the same while it waits or runs; only who has the same extractor does it."""
+    kind = engine.reading_kind(KIND)
     if memory_ids:
         chosen = sorted(set(memory_ids))
         key = sha256("\n".join(chosen).encode()).hexdigest()[:32]
-        return NewJob(kind=KIND, key=key, payload={"memory_ids": chosen})
-    return NewJob(kind=KIND, key="rebuild" if rebuild else KIND, payload={"rebuild": rebuild})
-
-
-def extractor_of(engine: MemoryEngine) -> str:
-    """The name of the extractor that reads memories for the graph."""
-    return engine.settings.extractor or "rules"
+        return NewJob(kind=kind, key=key, payload={"memory_ids": chosen})
+    return NewJob(kind=kind, key="rebuild" if rebuild else KIND, payload={"rebuild": rebuild})
 
 
 class BuildGraph:
@@ -48,7 +44,7 @@ class BuildGraph:
                 read, skipped = read + outcomes.count(True), skipped + outcomes.count(False)
                 await progress((read + skipped) / max(total, read + skipped), f"read {read:,} of {total:,} memories")
         complete = await fill_vectors(engine, progress)
-        return {"extractor": extractor_of(engine), "read": read, "skipped": skipped, "vectors": complete}
+        return {"extractor": engine.extractor_name, "read": read, "skipped": skipped, "vectors": complete}
 
 
 async def _pages(engine: MemoryEngine, payload: Mapping[str, Any]) -> AsyncIterator[tuple[list[str], int]]:
@@ -56,7 +52,7 @@ async def _pages(engine: MemoryEngine, payload: Mapping[str, Any]) -> AsyncItera
     if chosen := payload.get("memory_ids"):
         yield list(chosen), len(chosen)
         return
-    extractor = NOBODY if payload.get("rebuild") else extractor_of(engine)
+    extractor = NOBODY if payload.get("rebuild") else engine.extractor_name
     total, after = 0, None
     while True:
         page, left = await engine.graph.unread(engine.workspace, extractor, PAGE, after)

@@ -25,6 +25,23 @@ _READ_BY = f"""
 SELECT count(*) FROM reading JOIN memory ON memory.id = reading.memory WHERE extractor = :extractor AND {_LIVE}
 """  # noqa: S608 - ours
 
+_READING = """
+SELECT
+    (SELECT count(DISTINCT entity) FROM mention JOIN spelling ON spelling.id = mention.spelling
+        WHERE mention.memory = reading.memory AND mention.extractor = reading.extractor),
+    (SELECT count(DISTINCT relation) FROM evidence
+        WHERE evidence.memory = reading.memory AND evidence.extractor = reading.extractor)
+FROM memory JOIN reading ON reading.memory = memory.id WHERE uid = ? AND workspace = ? AND extractor = ?
+"""
+
+
+def reading(connection: apsw.Connection, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
+    """How many entities and relations an extractor read in a memory."""
+    if not all(map(is_text, (workspace, memory_id, extractor))):
+        return None
+    found = list(rows(connection, _READING, memory_id, workspace, extractor))
+    return (found[0][0], found[0][1]) if found else None
+
 
 def counts(connection: apsw.Connection, workspace: str) -> GraphCounts:
     """The figures of a workspace."""

@@ -29,6 +29,11 @@ class SQLiteGraph:
             lambda connection: counting.unread(connection, workspace, extractor, limit, after)
         )
 
+    async def reading(self, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
+        return await self._access.query(
+            lambda connection: counting.reading(connection, workspace, memory_id, extractor)
+        )
+
     async def entities(self, workspace: str, names: Sequence[str]) -> list[Entity]:
         return await self._access.query(lambda connection: entities.by_name(connection, workspace, names))
 

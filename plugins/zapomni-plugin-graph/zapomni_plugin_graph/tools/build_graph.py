@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from zapomni_core.plugin import ErrorResponse, GraphCounts, Job, MemoryEngine, current_call
 from zapomni_plugin_graph.answering import GraphTool, Request, live_memory
-from zapomni_plugin_graph.building import build_job, extractor_of
+from zapomni_plugin_graph.building import build_job
 from zapomni_plugin_graph.responses import BuildGraphInPartResponse, BuildGraphQueuedResponse, BuildGraphResponse
 from zapomni_plugin_graph.words import graph_words, kind_of_error, memories, unread_words
 
@@ -61,7 +61,7 @@ class BuildGraphTool(GraphTool[BuildGraphRequest]):
     async def _answer(self, request: BuildGraphRequest) -> tuple[str, BaseModel]:
         for memory_id in request.memory_ids:
             await live_memory(self.engine, memory_id)
-        [job] = await self.engine.submit([build_job(request.memory_ids, rebuild=request.rebuild)])
+        [job] = await self.engine.submit([build_job(self.engine, request.memory_ids, rebuild=request.rebuild)])
         job = await self._watched(job)
         if job.state == "done":
             return await self._told(job)
@@ -82,7 +82,7 @@ class BuildGraphTool(GraphTool[BuildGraphRequest]):
     async def _told(self, job: Job) -> tuple[str, BaseModel]:
         result = job.result or {}
         counts = await self.engine.graph.counts(self.engine.workspace)
-        extractor = extractor_of(self.engine)
+        extractor = self.engine.extractor_name
         unread = max(0, counts.memories - counts.read.get(extractor, 0))
         missing = list(_missing(result))
         text = " ".join([f"Read {memories(result['read'])}.", *missing, _size(counts, unread - result["skipped"])])

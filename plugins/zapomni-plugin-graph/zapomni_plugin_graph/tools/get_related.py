@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field, field_validator
 
 from zapomni_core.plugin import Entity, InvalidInputError
 from zapomni_plugin_graph.answering import READS, GraphTool, Request, live_memory, not_found
-from zapomni_plugin_graph.building import extractor_of
 from zapomni_plugin_graph.responses import EntityAnswer, GetRelatedResponse, step_record
 from zapomni_plugin_graph.steps import Step, step_of
 from zapomni_plugin_graph.words import counted, entity_words, short, step_words, unread_words
@@ -124,7 +123,7 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
         """Which names are near, and whether more may be known later."""
         workspace = self.engine.workspace
         near = await self.engine.graph.find(workspace, name, None, None, NEAREST)
-        _, unread = await self.engine.graph.unread(workspace, extractor_of(self.engine), 1)
+        _, unread = await self.engine.graph.unread(workspace, self.engine.extractor_name, 1)
         hints = [
             *([f"Near by name: {', '.join(short(one.name, 60) for one, _ in near)}."] if near else []),
             *([unread_words(unread)] if unread else []),

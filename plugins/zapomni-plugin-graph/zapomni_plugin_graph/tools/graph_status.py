@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from zapomni_core.plugin import GraphCounts, Job
 from zapomni_plugin_graph.answering import READS, GraphTool, Request
-from zapomni_plugin_graph.building import KIND, extractor_of
+from zapomni_plugin_graph.building import KIND
 from zapomni_plugin_graph.responses import GraphStatusResponse, JobAnswer
 from zapomni_plugin_graph.words import graph_words, job_words, memories
 
@@ -27,13 +27,14 @@ class GraphStatusTool(GraphTool[Request]):
     async def _answer(self, request: Request) -> tuple[str, BaseModel]:  # noqa: ARG002 (it has no arguments)
         workspace = self.engine.workspace
         counts = await self.engine.graph.counts(workspace)
-        job = _of_interest(await self.engine.jobs.list(workspace, kind=KIND, limit=LAST_JOBS))
+        kind = self.engine.reading_kind(KIND)
+        job = _of_interest(await self.engine.jobs.list(workspace, kind=kind, limit=LAST_JOBS))
         response = self._response(counts, job)
         lines = [response.message, job_words(job) if job else "", f"Next: {response.next_step}"]
         return "\n".join(line for line in lines if line), response
 
     def _response(self, counts: GraphCounts, job: Job | None) -> GraphStatusResponse:
-        extractor = extractor_of(self.engine)
+        extractor = self.engine.extractor_name
         read = counts.read.get(extractor, 0)
         unread = max(0, counts.memories - read)
         superseded = f" ({counts.superseded:,} superseded)" if counts.superseded else ""

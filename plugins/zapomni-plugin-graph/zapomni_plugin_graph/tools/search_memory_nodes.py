@@ -6,7 +6,6 @@ from pydantic import BaseModel, Field
 
 from zapomni_core.plugin import Entity, InvalidInputError
 from zapomni_plugin_graph.answering import READS, GraphTool, Request
-from zapomni_plugin_graph.building import extractor_of
 from zapomni_plugin_graph.responses import EntityFound, SearchNodesByWordsResponse, SearchNodesResponse
 from zapomni_plugin_graph.vectors import embed_question
 from zapomni_plugin_graph.words import counted, entity_words, graph_words, unread_words
@@ -70,6 +69,6 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
         if count:
             return f"Found {counted(count, 'entity', 'entities')}:"
         counts = await self.engine.graph.counts(self.engine.workspace)
-        unread = counts.memories - counts.read.get(extractor_of(self.engine), 0)
+        unread = counts.memories - counts.read.get(self.engine.extractor_name, 0)
         hint = f" {unread_words(unread)}" if unread > 0 else ""
         return f"Nothing found: {graph_words(counts.entities, counts.relations).lower()}.{hint}"

@@ -9,7 +9,8 @@ from tests.unit.core.llm.asking import GOOD, KEY, PROMPT, SCHEMA, ask, client_of
 from zapomni_core.errors import LLMUnavailableError, ProcessingError
 from zapomni_core.testing.llm_server import LLMServer, answer, cut, model_missing, refuse, reply, say, stall
 
-KEY_MESSAGE = "LLM API key is invalid. Check your OPENAI_API_KEY."
+KEY_MESSAGE = "LLM API key is invalid. Check your {}."
+VARIABLES = {"openai": "OPENAI_API_KEY", "ollama": "ZAPOMNI_LLM__API_KEY"}
 NETWORK_MESSAGE = "Cannot reach LLM provider. Check network connection."
 MALFORMED_MESSAGE = "LLM answer is not the JSON that was asked for. Try again, or use another model."
 REFUSED = "LLM provider refused the request (HTTP {}). Check your ZAPOMNI_LLM__BASE_URL and ZAPOMNI_LLM__MODEL."
@@ -141,8 +142,9 @@ async def test_one_connection_serves_many_questions(client, server):
 
 
 @pytest.mark.parametrize("name", FAILURES)
-async def test_a_fault_is_classified(client, server, name):
+async def test_a_fault_is_classified(client, server, name, protocol):
     fault, code, message, retry_after = FAILURES[name]
+    message = message.format(VARIABLES[protocol]) if message == KEY_MESSAGE else message
     server.always(fault)
     failure = await failure_of(client)
     assert (failure.code, failure.message, failure.retry_after_seconds) == (code, message, retry_after)

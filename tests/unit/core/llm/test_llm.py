@@ -53,7 +53,8 @@ async def test_openai_itself_is_not_called_without_a_key():
 @pytest.mark.parametrize("key", ["schlüssel", "two\nlines"])
 async def test_a_key_that_cannot_be_sent_is_invalid_and_not_sent(server, protocol, key):
     llm = LLM(settings_of(server, protocol, api_key=key))
-    assert (await failure_of(llm)).message == KEY_MESSAGE
+    variable = "OPENAI_API_KEY" if protocol == "openai" else "ZAPOMNI_LLM__API_KEY"
+    assert (await failure_of(llm)).message == f"LLM API key is invalid. Check your {variable}."
     assert server.count == 0
     await llm.close()
 

@@ -103,6 +103,12 @@ def test_the_list_is_narrowed_by_state_kind_workspace_and_number(document, queue
     assert listed("--workspace", "other") == [other]
 
 
+def test_a_kind_of_jobs_is_listed_with_those_for_the_extractor_here(document, queue):
+    plain, here, _elsewhere = queue("read", "read:rules", "read:llm")
+    listed = document("jobs", "--kind", "read")["jobs"]
+    assert {job["id"] for job in listed} == {here, plain}
+
+
 def test_a_job_is_shown_whole(run, queue, on_queue):
     (job_id,) = queue(payload={"memory_id": "m1"})
     shown = run("jobs", "show", job_id).stdout

@@ -90,6 +90,16 @@ async def test_a_job_that_waits_says_until_when(tool):
     assert (record["next_at"], record["last_error"]) == ("2026-05-08T12:30:00Z", "E")
 
 
+async def test_a_job_that_is_not_done_here_says_whom_it_waits_for(tool):
+    tool.core_engine.does_jobs.return_value = False
+    tool.core_engine.get_job.return_value = job(kind="extract:llm")
+    assert text_of(await tool.execute({"job_id": "550e8400"})).endswith(
+        "it waits for a server that does such jobs: one with extractor 'llm'."
+    )
+    tool.core_engine.get_job.return_value = job(kind="tally")
+    assert text_of(await tool.execute({"job_id": "550e8400"})).endswith("it waits for a server that does such jobs.")
+
+
 async def test_a_job_that_is_not_there_is_the_callers_to_mend(tool):
     tool.core_engine.get_job.side_effect = JobNotFoundError("there is no job x in workspace 'default'")
     result = await tool.execute({"job_id": "x"})
