@@ -157,10 +157,10 @@ def test_what_is_said_of_the_same_person_further_on_is_theirs(text, wanted):
         ("Anna ya no vive en Madrid.", "lives_in"),
     ],
 )
-def test_what_is_so_no_more_has_an_end(text, kind):
+def test_what_is_so_no_more_has_an_end_and_excludes_nothing(text, kind):
     moment = datetime(2024, 6, 1, tzinfo=UTC)
     (relation,) = read(text, moment=moment).relations
-    assert (relation.type, relation.valid_until, relation.exclusive) == (kind, moment, True)
+    assert (relation.type, relation.valid_until, relation.exclusive) == (kind, moment, False)
 
 
 def test_what_is_so_no_more_ended_when_the_sentence_says():
