@@ -38,7 +38,7 @@ CONNECTORS = (
         one=rf"(?:(?:works|is working|has worked|has been working|is employed){_AS} (?:at|for)|is employed by)(?: the)?"
         r"|(?:has )?joined(?: the)?|started(?: working)? at|got a job at|was hired by"
         r"|(?:работает|трудится|устроил(?:ся|ась)|переш[её]л|перешла) (?:в|во|на)(?: компани[юи]| фирм[уе])?"
-        r"|arbeitet (?:bei|für)|trabaja (?:en|para)|se unió a|travaille (?:chez|pour)|a rejoint|lavora (?:in|alla|per|presso)|trabalha (?:na|no|em|para)",
+        r"|arbeitet (?:bei|für)(?: de[rmn])?|trabaja (?:en|para)(?: el| la)?(?: hospital| empresa| banco| universidad)?|se unió a|travaille (?:chez|pour)|a rejoint|lavora (?:in|alla|per|presso)|trabalha (?:na|no|em|para)",
         many=rf"(?:work|are working|have worked){_AS} (?:at|for)(?: the)?|работают (?:в|во|на)|arbeiten (?:bei|für)"
         r"|trabajan (?:en|para)|travaillent (?:chez|pour)",
         exclusive=True,

@@ -22,7 +22,7 @@ def settled(stated: Iterable[Stated], moment: datetime | None, followed: set[tup
         elif until is None or (one.subject.key, one.link.type) in followed:
             yield replace(one, link=replace(one.link, type=_FORMER[one.link.type]), exclusive=False)
         else:
-            yield replace(one, valid_until=until)
+            yield replace(one, valid_until=until, exclusive=False)  # what ends takes the place of nothing
 
 
 def current(stated: Iterable[Stated]) -> set[tuple[str, str]]:

@@ -102,7 +102,7 @@ def _bends() -> re.Pattern[str]:
 
 @cache
 def _joint() -> str:
-    return rf"(?:[ \u00a0]|(?<=\.))(?:(?:{_OF_PERSONS}|{_OF_OTHERS}|&)[ \u00a0])?"
+    return rf"(?:[ \u00a0]|(?<=\.))(?:(?:{_OF_PERSONS}|{_OF_OTHERS}|&)[ \u00a0]|d['’](?=[{upper()}]))?"
 
 
 @cache
@@ -132,6 +132,8 @@ def _continues(group: list[_Word], word: _Word, scene: Scene) -> bool:
     last = group[-1]
     if last.text.endswith(_POSSESSIVE) or {last.folded, word.folded} & calendar() or "I" in {last.text, word.text}:
         return False
+    if word.text.endswith(".") and word.folded in titles():
+        return False  # Landlord Mr. Okafor
     if last.folded in given_names() and _bends().match(scene.text, word.start + len(word.text)):
         return False  # Ayşe İstanbul'da
     if word.joint.startswith("of"):

@@ -36,7 +36,7 @@ def shown(word: str, text: str, start: int, end: int) -> Shown:
     verb = found[1].casefold().replace("ё", "е").replace("’", "'") if found else ""
     if found and _russian().match(text, found.start(1)):
         return "perhaps"
-    return "surely" if verb in acting() else "perhaps" if verb in doing() else "not"
+    return "surely" if verb in acting() or _transitive().match(text, end) else "perhaps" if verb in doing() else "not"
 
 
 def is_labelled(text: str, start: int) -> bool:
@@ -70,6 +70,12 @@ def _next() -> re.Pattern[str]:
 
 
 @cache
+def _transitive() -> re.Pattern[str]:
+    """An English verb and its object: `runs the bakery`. A noun is not followed by an article."""
+    return re.compile(r"\s[a-z]{2,}(?:s|ed)\s(?:the|an?|our|my|his|her|their|every|us|me|him|them)\b")
+
+
+@cache
 def _russian() -> re.Pattern[str]:
     """A verb and its subject: what goes before them is not the subject."""
-    return re.compile("[а-яё]+ [А-ЯЁ]")
+    return re.compile("[а-яё]+ [А-ЯЁA-Z]")

@@ -12,7 +12,7 @@ from zapomni_core.extraction.dates import Moment, moments_in
 from zapomni_core.extraction.gazetteer import places
 from zapomni_core.extraction.linking import Link, link
 from zapomni_core.extraction.mention import Mention
-from zapomni_core.extraction.pronouns import is_person, with_pronouns
+from zapomni_core.extraction.pronouns import has_pronoun, is_person, with_pronouns
 from zapomni_core.extraction.verbs import doing
 from zapomni_core.extraction.wording import bare, continued
 
@@ -71,6 +71,9 @@ def stated_in(
     if len(named) < 2 or text.rstrip("\"'”») ").endswith(_QUESTION):  # noqa: PLR2004 (it takes two)
         return []
     clauses = list(_clauses(text, named))
+    people = {one.key for clause in clauses if clause.link.people for one in clause.subjects}
+    if people and has_pronoun(text) and len(again := with_pronouns(text, named, None, people)) > len(named):
+        clauses = list(_clauses(text, again))
     moments = moments_in(text, dates) if clauses else []
     found: list[Stated] = []
     for at, clause in enumerate(clauses):

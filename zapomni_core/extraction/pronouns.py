@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from zapomni_core.extraction.gazetteer import given_names
@@ -24,13 +25,23 @@ _LEFT_OUT = re.compile(r"[-*•\s]*(?:(?:Now|Currently|Ahora|Actualmente|Сей�
 _MARKS = " \t\"'“„«(*_[>-•"
 
 
-def with_pronouns(text: str, named: Sequence[Mention], topic: Mention | None) -> list[Mention]:
-    """What a sentence names and, at the places of its pronouns or where it begins with a verb, whom it means; `topic` is whom the sentence before is about."""
+def has_pronoun(text: str) -> bool:
+    """Whether a sentence has a pronoun that can be a subject."""
+    return _PRONOUN.search(text) is not None
+
+
+def with_pronouns(
+    text: str, named: Sequence[Mention], topic: Mention | None, people: AbstractSet[str] = frozenset()
+) -> list[Mention]:
+    """What a sentence names and, at the places of its pronouns or where it begins with a verb, whom it means.
+
+    `topic` is whom the sentence before is about, and `people` are the keys of names that the sentence itself shows to be persons.
+    """
     found = list(named)
     for place in _PRONOUN.finditer(text):
         start, end = place.span(place.lastgroup or 0)
         before = [one for one in named if one.end <= start]
-        meant = _only_person(before) if before else topic
+        meant = _only_person(before, people) if before else topic
         if meant is not None:
             found.append(replace(meant, start=start, end=end, sure=True))
     if topic is not None and (left_out := _LEFT_OUT.match(text)) and left_out[1].casefold() in doing():
@@ -38,16 +49,16 @@ def with_pronouns(text: str, named: Sequence[Mention], topic: Mention | None) ->
     return sorted(found, key=lambda one: one.start) if len(found) > len(named) else found
 
 
-def topic_of(text: str, named: Sequence[Mention]) -> Mention | None:
+def topic_of(text: str, named: Sequence[Mention], people: AbstractSet[str] = frozenset()) -> Mention | None:
     """The person whom a sentence begins with, if it names no other."""
-    person = _only_person(named)
+    person = _only_person(named, people)
     opens = person is named[0] and not text[: named[0].start].strip(_MARKS) if named else False
     return person if opens else None
 
 
-def _only_person(named: Sequence[Mention]) -> Mention | None:
-    people = {one.key: one for one in reversed(named) if is_person(one)}
-    return next(iter(people.values())) if len(people) == 1 else None
+def _only_person(named: Sequence[Mention], people: AbstractSet[str]) -> Mention | None:
+    found = {one.key: one for one in reversed(named) if is_person(one) or one.key in people}
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def is_person(mention: Mention) -> bool:

@@ -126,7 +126,7 @@ def _state(part: _Part, known: set[str], topic: Mention | None) -> Mention | Non
         return None
     part.mentions = [replace(one, sure=True) if not one.sure and one.key in known else one for one in part.mentions]
     part.stated = stated_in(part.sentence.text, part.mentions, part.dates, topic)
-    about = topic_of(part.sentence.text, part.mentions)
+    about = topic_of(part.sentence.text, part.mentions, {one.subject.key for one in part.stated if one.link.people})
     if about is None and topic and any(one.subject.key == topic.key for one in part.stated):
         return topic
     return about

@@ -1,6 +1,6 @@
 """Russian names as a dictionary has them: Берлине is Берлин and Москву is Москва, where that is known or the text itself shows it."""
 
-# ruff: noqa: RUF001 (Russian looks like English)
+# ruff: noqa: RUF001, RUF002 (Russian looks like English)
 
 import re
 from collections import defaultdict
@@ -18,6 +18,7 @@ _FIRM = re.compile(
     r"(.{2,}(?:екс|банк|пром|град|бург|софт|тех|строй|маркет|телеком|сервис|инвест))(?:а|у|ом|е)|(.{3,}ск)е",
     re.IGNORECASE,
 )
+_ABBREVIATION = re.compile(r"([А-ЯЁ]{3,})-?(?:а|у|ом|е)")
 _FATHERS = (
     (re.compile(r"(.+(?:ович|евич|ьич))(?:а|у|ем|е)"), r"\1"),
     (re.compile(r"(.+(?:овн|евн|ичн))(?:ы|е|у|ой)"), r"\1а"),
@@ -45,7 +46,7 @@ def is_russian(name: str) -> bool:
 def nominative(name: str) -> str:
     """The name as a dictionary has it, if that is known; else the same."""
     first, *others = name.split(" ")
-    plain = _known(first) or (_firm(first) if not others else None) or first
+    plain = _known(first) or _unbent(first) or (_firm(first) if not others else None) or first
     if not others:
         return plain
     kin = [_replaced(word, _FATHERS) for word in others]
@@ -88,6 +89,12 @@ def _known(word: str) -> str | None:
     while stem < min(len(plain), len(word)) and word[stem].casefold().replace("ё", "е") == plain[stem]:
         stem += 1
     return word[:stem] + plain[stem:]
+
+
+def _unbent(word: str) -> str | None:
+    """An abbreviation without its ending, which is in small letters: КАМАЗе."""
+    found = _ABBREVIATION.fullmatch(word)
+    return found[1] if found else None
 
 
 def _firm(word: str) -> str | None:

@@ -4,7 +4,7 @@ from functools import cache
 
 # Forms that are nouns as well (runs, plans, tests) are not here: "Add tests" begins with no name.
 _ACTING = """
-    accepted adopted agreed agrees allows announced approved asks assigned became becomes began begins believes
+    accepted adopted agreed agrees allows announced approved asked asks assigned became becomes began begins believes
     belongs blocked bought brought built calculates called chose comes commented compiles completed confirmed contains
     created decided defines delivered depends deployed deserves died does doesn't didn't earns enabled enjoys
     exposes expects explained failed feels fixed follows forgot found founded gave gets gives goes got graduated handles hates

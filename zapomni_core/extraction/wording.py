@@ -46,6 +46,7 @@ def _fillers() -> re.Pattern[str]:
     """
     years = (
         r"(?:since|from|in|as of|seit|ab|im|с|со|в|во|desde|en|depuis|dal|nel)(?: (?:the|early|late|dem|jahr|anfang|mitte|ende|el|le))?"
-        r"(?: [^\W\d_]{3,12}(?: de)?)? (?:19|20)\d\d(?: (?:года|году|г\.))?"
+        r"(?: [^\W\d_]{3,12}(?: de)?)? (?:19|20)\d\d(?: (?:года|году|г\.))?|(?:19|20)\d\d"
     )
-    return re.compile(rf"(?<= )(?:{''.join(adverbs.split())}|{years})(?= )", re.IGNORECASE)
+    called = r"(?:an?|einem?r?|une?|una) (?:[\w-]+ ){1,2}(?:called|named|namens|appelée?|llamad[oa])"
+    return re.compile(rf"(?<= )(?:{''.join(adverbs.split())}|{years}|{called})(?= )", re.IGNORECASE)

@@ -22,6 +22,7 @@ _OPENERS = """
     значит именно итак кажется каждый кстати ладно любой многие может например недавно некоторые ночью нужно обычно один
     пожалуйста поскольку поэтому похоже правда привет примерно пусть ранее сегодня скоро сначала спасибо также такова три
     утром хорошо
+    раньше позже снова опять наверное конечно наконец теперь сейчас
     пришел пришла пришли приехал приехала приехали встретил встретила позвонил позвонила сказал сказала спросил спросила
     видел видела купил купила ушел ушла уехал уехала написал написала
     allerdings bis bitte dadurch daher damals die dies diese dieser dieses dir gestern hallo heute irgendwann man manche
@@ -46,7 +47,7 @@ _ROLES = """
 """
 _TITLES = """
     mr mrs ms miss mx dr prof professor doctor sir madam lord lady herr herrn frau hr fr señor señora sr sra don doña monsieur madame mme
-    mlle господин госпожа г-н г-жа доктор профессор president chancellor senator captain colonel general king queen pope saint
+    mlle maître господин госпожа г-н г-жа доктор профессор president chancellor senator captain colonel general king queen pope saint
 """
 _HEADS = """
     university bank church house republic kingdom ministry department institute school college museum city state states board

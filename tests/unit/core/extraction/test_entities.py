@@ -88,6 +88,7 @@ def test_a_word_at_the_start_counts_if_something_is_its_own():
     [
         ("Ondrik likes hiking. The Ondrik hat is old.", ["Ondrik"]),
         ("Quorvo stores memories in SQLite.", ["Quorvo", "SQLite"]),
+        ("Quorvo runs the bakery.", ["Quorvo"]),
         ("Quorvo is fast. Quorvo was free.", ["Quorvo"]),
         ("Quorvo and Zembla are fast.", ["Quorvo", "Zembla"]),
         ("Attendees: Ondrik, Zembla", ["Ondrik", "Zembla"]),
@@ -139,6 +140,9 @@ def test_german_names_are_told_by_what_stands_before_them_or_are_known(text, wan
         ("Ayşe İstanbul'da Türk Telekom'da çalışıyor.", ["Ayşe", "İstanbul", "Türk Telekom"]),
         ("They left the U.K. last year.", ["U.K."]),
         ("¿Vive Raúl aquí?", ["Raúl"]),
+        ("Landlord Mr. Okafor fixed it.", ["Okafor"]),
+        ("El hospital Vall d'Hebron es grande.", ["Vall d'Hebron"]),
+        ("Он работает на КАМАЗе.", ["КАМАЗ"]),
     ],
 )
 def test_a_name_ends_where_another_word_is_hung_onto_it(text, wanted):

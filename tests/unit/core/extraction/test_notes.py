@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from zapomni_core.extraction.reading import read
 from zapomni_db.names import key_of
 
@@ -80,26 +82,35 @@ def show(title, notes):
     return entities, relations
 
 
+def _parts(found):
+    return [part for score in found for part in (score.precision, score.recall)]
+
+
 def test_there_are_notes_in_many_languages():
+    show("all", NOTES)
     assert len(NOTES) >= 60
     assert len({note["language"] for note in NOTES}) >= 8
 
 
-def test_what_notes_name_is_found():
-    entities, _ = show("fitted", [note for note in NOTES if not note.get("unseen")])
-    assert entities["all"].precision >= 0.83
-    assert entities["all"].recall >= 0.68
+FLOORS = {
+    "en": (0.97, 0.96, 0.95, 0.95),
+    "ru": (0.96, 0.96, 0.92, 0.92),
+    "de": (0.97, 0.90, 0.95, 0.95),
+    "fr": (0.97, 0.97, 0.95, 0.95),
+    "es": (0.97, 0.97, 0.95, 0.95),
+    "zh": (0.95, 0.95, 0.95, 0.50),
+    "ja": (0.95, 0.95, 0.95, 0.95),
+    "all": (0.97, 0.96, 0.96, 0.92),
+}
+"""Precision and recall of entities, then of relations. The rules were fitted to most notes: of others, expect less."""
 
 
-def test_what_notes_state_is_found():
-    _, relations = scores([note for note in NOTES if not note.get("unseen")])
-    assert relations["all"].precision >= 0.66
-    assert relations["all"].recall >= 0.30
+@pytest.mark.parametrize("language", FLOORS)
+def test_what_notes_name_and_state_is_found(language):
+    found = [score[language] for score in scores(NOTES)]
+    assert all(part >= floor for part, floor in zip(_parts(found), FLOORS[language], strict=True)), found
 
 
-def test_notes_that_the_rules_were_not_fitted_to_are_read_nearly_as_well():
+def test_the_notes_that_the_rules_were_not_fitted_to_are_read_as_well():
     entities, relations = show("unseen", [note for note in NOTES if note.get("unseen")])
-    assert entities["all"].precision >= 0.79
-    assert entities["all"].recall >= 0.62
-    assert relations["all"].precision >= 0.84
-    assert relations["all"].recall >= 0.46
+    assert min(_parts([entities["all"], relations["all"]])) >= 0.95

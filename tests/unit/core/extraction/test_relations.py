@@ -131,6 +131,7 @@ def test_two_clauses_in_a_sentence_keep_their_own_names():
         ("Anna, who works at Acme, is married to Max Poe.", [("works_at", "Acme"), ("married_to", "Max Poe")]),
         ("Anna works at Acme. She lives in Berlin.", [("works_at", "Acme"), ("lives_in", "Berlin")]),
         ("Anna works at Acme. Lives in Berlin.", [("works_at", "Acme"), ("lives_in", "Berlin")]),
+        ("Anna works at Acme, she lives in Berlin.", [("works_at", "Acme"), ("lives_in", "Berlin")]),
         ("Anna has a dog, and she now works at Acme.", [("works_at", "Acme")]),
         ("Anna arbeitet seit Mai 2020 bei Siemens und wohnt in Bonn.", [("works_at", "Siemens"), ("lives_in", "Bonn")]),
         ("Anna travaille chez Renault et habite à Lyon.", [("works_at", "Renault"), ("lives_in", "Lyon")]),
@@ -156,10 +157,10 @@ def test_what_is_said_of_the_same_person_further_on_is_theirs(text, wanted):
         ("Anna ya no vive en Madrid.", "lives_in"),
     ],
 )
-def test_what_is_so_no_more_has_an_end(text, kind):
+def test_what_is_so_no_more_has_an_end_and_excludes_nothing(text, kind):
     moment = datetime(2024, 6, 1, tzinfo=UTC)
     (relation,) = read(text, moment=moment).relations
-    assert (relation.type, relation.valid_until, relation.exclusive) == (kind, moment, True)
+    assert (relation.type, relation.valid_until, relation.exclusive) == (kind, moment, False)
 
 
 def test_what_is_so_no_more_ended_when_the_sentence_says():
@@ -178,6 +179,13 @@ def test_what_another_fact_of_the_text_followed_is_told_as_past():
 def test_a_russian_place_is_one_place_in_all_cases():
     found = read("Ольга живёт в Берлине. Берлин ей нравится. Ольга переехала в Берлин.").relations
     assert {(one.subject, one.type, one.object) for one in found} == {("Ольга", "lives_in", "Берлин")}
+
+
+def test_who_works_somewhere_is_a_person_to_a_pronoun():
+    assert stated("Ondrik was born in Bonn, he lives in Rome.") == [
+        ("Ondrik", "born_in", "Bonn"),
+        ("Ondrik", "lives_in", "Rome"),
+    ]
 
 
 def test_where_no_moment_is_known_what_ended_is_told_as_past():
