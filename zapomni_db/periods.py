@@ -27,6 +27,11 @@ class Statement(NamedTuple):
         return self.learned_at if self.timestamp is None else self.timestamp
 
     @property
+    def tells_only_an_end(self) -> bool:
+        """Whether it says until when, and not since when."""
+        return self.valid_from is None and self.valid_until is not None
+
+    @property
     def begin(self) -> int:
         """Where it belongs in time. What ended before it was told belongs to its end."""
         if self.valid_from is not None:
@@ -55,18 +60,25 @@ def timeline(statements: Iterable[Statement]) -> list[Period]:
     ordered = sorted(statements, key=lambda one: (one.begin, one.said, one.memory, one.place))
     found: list[tuple[int, Period]] = []  # with the moment where each belongs in time
     for statement in ordered:
-        if found and _continues(found[-1][1], statement):
-            found[-1] = found[-1][0], _joined(found[-1][1], statement)
-        else:
+        at = _spoken_of([period for _, period in found], statement)
+        if at is None:
             found.append((statement.begin, _period(statement)))
+        else:
+            found[at] = found[at][0], _joined(found[at][1], statement)
     return _ended(found)
 
 
+def _spoken_of(periods: list[Period], statement: Statement) -> int | None:
+    """Which of the periods so far a statement speaks of; one that tells only an end may speak of one before the last."""
+    last = len(periods) - 1
+    candidates = range(last, -1, -1) if statement.tells_only_an_end else range(last, last - 1, -1)
+    return next((at for at in candidates if at >= 0 and _continues(periods[at], statement)), None)
+
+
 def _period(statement: Statement) -> Period:
-    until_only = statement.valid_from is None and statement.valid_until is not None
     return Period(
         statement.relation,
-        ALWAYS if until_only else statement.begin,
+        ALWAYS if statement.tells_only_an_end else statement.begin,
         _since(statement),
         statement.valid_until,
         statement.learned_at,

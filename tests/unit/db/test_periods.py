@@ -53,6 +53,11 @@ def test_an_end_alone_closes_the_period_before_it():
     assert spans(say(BERLIN, 10), say(BERLIN, until=15, said=90)) == [(BERLIN, 10, 15, None)]
 
 
+def test_an_end_alone_that_is_told_after_the_next_one_began_begins_nothing():
+    told = [say(BERLIN, said=10), say(PARIS, said=20, memory=2), say(BERLIN, until=30, said=30, memory=3)]
+    assert spans(*told) == [(BERLIN, 10, 20, PARIS), (PARIS, 20, None, None)]
+
+
 def test_an_end_alone_leaves_the_begin_open():
     assert spans(say(BERLIN, until=15, said=90)) == [(BERLIN, ALWAYS, 15, None)]
 
