@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 from zapomni_core.app import App, compose
 from zapomni_core.errors import ConfigurationError, UnknownToolError
 from zapomni_core.host import lifespans
-from zapomni_core.host.discovery import Found, discover
+from zapomni_core.host.discovery import Found, discover, from_file
 from zapomni_core.plugin import ToolResult, hookimpl, tool
 from zapomni_core.settings import Settings
 
@@ -457,7 +457,11 @@ def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one
             "must not exit",
         ),
         ("x = 1 / 0", "ZeroDivisionError: division by zero (zapomni_plugin_broken.py:1: x = 1 / 0)", "disable it"),
-        ("def f(:", "SyntaxError", "disable it"),
+        (
+            "x = 1\ndef f(:",
+            "SyntaxError: invalid syntax (zapomni_plugin_broken.py:2: def f(:)",
+            "disable it",
+        ),
         ("raise KeyboardInterrupt", "KeyboardInterrupt", "disable it"),
     ],
 )
@@ -490,6 +494,33 @@ def test_an_import_that_hangs_is_left_out_after_its_limit_and_the_others_are_tak
     finally:
         release.set()
         del sys.modules["_release"]
+
+
+@pytest.mark.parametrize("name", ["2cool", "hello"])
+def test_a_file_whose_name_will_not_do_is_to_be_renamed(tmp_path, name):
+    file = tmp_path / f"{name}.py"
+    file.touch()
+    app = App()
+    with pytest.raises(ConfigurationError, match="failed at discover"):
+        app.load([Found("hello", plugin=offering()), from_file(file)])
+    report = app.report.plugins[-1]
+    assert report.fix.startswith("rename the file")
+    assert "entry point" not in report.fix
+
+
+def test_a_plugin_without_hooks_is_told_that_it_offers_nothing():
+    forgetful = ModuleType("forgetful")
+    forgetful.greet = make_tool("greet")
+    app = load(forgetful=forgetful, good=offering())
+    assert app.report.get("forgetful").state == "loaded"
+    assert app.report.get("forgetful").warnings[0].startswith("it implements no hook")
+    assert app.report.get("good").warnings == []
+
+
+def test_the_owner_of_a_tool_may_be_spelled_as_any_plugins_name():
+    settings = {"tools": {"one": {"owner": "Second-One"}}}
+    app = load(settings, first=offering(make_tool("one", "1st")), second_one=offering(make_tool("one", "2nd")))
+    assert app.registry.owner("one") == "second_one"
 
 
 def test_a_file_is_a_plugin_named_after_the_file(tmp_path):
