@@ -65,9 +65,14 @@ class App:
         """What a plugin that is reported on was found to be: its object, its settings, what it offers."""
         return self._loader.offer(plugin)
 
-    def load(self, found: Sequence[Found], *, strict: bool = False) -> None:
-        """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed."""
-        self._loader.load(found)
+    def load(
+        self, found: Sequence[Found], *, strict: bool = False, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
+        """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed.
+
+        `meanwhile` is called where an import takes long.
+        """
+        self._loader.load(found, meanwhile)
         for plugin in self.report.in_state("failed"):
             log.warning("plugin_failed", extra=_failure(plugin))
         problems = _broken_choices(self.settings, self.report, found, strict=strict)

@@ -16,7 +16,7 @@ from zapomni_core.host.commands import Commands
 from zapomni_core.host.discovery import Found, name_problem, refusal
 from zapomni_core.host.errands import Errands
 from zapomni_core.host.hooks import Hooks
-from zapomni_core.host.importing import Import
+from zapomni_core.host.importing import PATIENCE_SECONDS, Import
 from zapomni_core.host.mistakes import quoted
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
@@ -71,17 +71,21 @@ class Loader:
         self._providers = providers
         self._hooks = Hooks()
         self._errands = Errands()
+        self._patience = PATIENCE_SECONDS
         self._offers: dict[int, Offer] = {}
         self._set_aside: list[CheckedTool] = []
 
-    def load(self, found: Sequence[Found]) -> None:
+    def load(self, found: Sequence[Found], meanwhile: Callable[[], object] = lambda: None) -> None:
         """Import what the user permits, then take each plugin in the order given.
 
-        What they all provide comes first, for which tools a plugin offers may depend on it.
+        What they all provide comes first, for which tools a plugin offers may depend on it. Where an import takes long,
+        `meanwhile` is called before anybody waits for it.
         """
         with Errands() as self._errands:
             imports = [(self.report.add(one), one) for one in found]
             started = [(report, one, self._begin(report, one)) for report, one in imports]
+            if not all(import_.is_done for _, _, import_ in started if import_):
+                meanwhile()
             opened = [(report, one, self._open(report, one, import_)) for report, one, import_ in started if import_]
             for report, one, offer in opened:
                 if report.state != "failed":
@@ -109,7 +113,10 @@ class Loader:
             fix = "rename the file" if found.file else "rename its entry point"
             report.fail(PluginError("discover", problem, f"{fix}, or uninstall one of the two" if taken else fix))
             return None
-        return Import(found, self._settings.plugins.import_seconds, self._errands)
+        begun = Import(found, self._settings.plugins.import_seconds, self._errands)
+        # One after the other; but slow ones go on while the next ones are imported, and all of them share our patience.
+        self._patience = begun.wait(self._patience)
+        return begun
 
     def _open(self, report: PluginReport, found: Found, under_way: Import) -> Offer:
         """Import a plugin, and take what it provides."""

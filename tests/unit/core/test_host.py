@@ -496,6 +496,19 @@ def test_an_import_that_hangs_is_left_out_after_its_limit_and_the_others_are_tak
         del sys.modules["_release"]
 
 
+def test_what_is_to_be_done_meanwhile_is_done_only_where_an_import_takes_long(installed, monkeypatch):
+    release = threading.Event()
+    monkeypatch.setitem(sys.modules, "_release", type("Release", (), {"event": release}))
+    monkeypatch.setattr("zapomni_core.host.loading.PATIENCE_SECONDS", 30)
+    installed("quick")
+    App().load([one for one in discover() if one.name == "quick"], meanwhile=lambda: pytest.fail("nothing takes long"))
+    monkeypatch.setattr("zapomni_core.host.loading.PATIENCE_SECONDS", 0.05)
+    installed("slow", "from _release import event\nevent.wait(30)")
+    app = App(Settings.model_validate({"plugins": {"import_seconds": 30}}))
+    app.load([one for one in discover() if one.name == "slow"], meanwhile=release.set)
+    assert app.report.get("slow").state == "loaded"
+
+
 @pytest.mark.parametrize("name", ["2cool", "hello"])
 def test_a_file_whose_name_will_not_do_is_to_be_renamed(tmp_path, name):
     file = tmp_path / f"{name}.py"
