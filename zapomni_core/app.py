@@ -5,13 +5,12 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.dispatch import Dispatcher
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, PluginError
-from zapomni_core.host.discovery import Found, bare_name, discover, from_file
+from zapomni_core.host.discovery import Found, bare_name
 from zapomni_core.host.lifespans import Lifespans
 from zapomni_core.host.loading import Loader, Offer
 from zapomni_core.host.registry import ToolRegistry
@@ -127,13 +126,6 @@ class App:
                 self.failed_requirement.set()
         log.error("plugin_withdrawn", extra={"plugin": plugin, "cause": str(failure)})
         self.on_tools_changed()
-
-
-def compose(settings: Settings | None = None, *, files: Sequence[Path] = (), strict: bool = False) -> App:
-    """The app with every installed plugin, and the files the user named as plugins."""
-    app = App(settings)
-    app.load([*discover(), *map(from_file, files)], strict=strict)
-    return app
 
 
 def _nothing() -> None:

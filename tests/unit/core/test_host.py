@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from zapomni_core.app import App, compose
+from zapomni_core.app import App
 from zapomni_core.errors import ConfigurationError, UnknownToolError
 from zapomni_core.host import lifespans
 from zapomni_core.host.discovery import Found, discover, from_file
@@ -44,6 +44,13 @@ def offering(*tools, **hooks):
 def load(settings=None, **plugins):
     app = App(Settings.model_validate(settings or {}))
     app.load([Found(name, f"zapomni-plugin-{name}", "1.0", plugin=plugin) for name, plugin in plugins.items()])
+    return app
+
+
+def compose(settings, files=()):
+    """An app with every installed plugin, and files as plugins."""
+    app = App(Settings.model_validate(settings))
+    app.load([*discover(), *map(from_file, files)])
     return app
 
 
@@ -539,7 +546,7 @@ def test_the_owner_of_a_tool_may_be_spelled_as_any_plugins_name():
 def test_a_file_is_a_plugin_named_after_the_file(tmp_path):
     file = tmp_path / "zapomni_plugin_rain-gauge.py"
     file.write_text("from zapomni_core.plugin import hookimpl\n@hookimpl\ndef zapomni_tools():\n    return []\n")
-    app = compose(Settings.model_validate({"plugins": {"policy": "allowlist"}}), files=[file])
+    app = compose({"plugins": {"policy": "allowlist"}}, files=[file])
     assert app.report.get("rain_gauge").state == "loaded"
 
 
@@ -549,7 +556,7 @@ def test_a_file_that_the_user_named_and_that_fails_stops_the_start(tmp_path, con
     if content:
         file.write_text(content)
     with pytest.raises(ConfigurationError, match="plugin 'mine' failed at import"):
-        compose(Settings.model_validate({"plugins": {"policy": "allowlist"}}), files=[file])
+        compose({"plugins": {"policy": "allowlist"}}, files=[file])
 
 
 @pytest.mark.parametrize(
@@ -592,13 +599,13 @@ def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
 )
 def test_a_part_that_the_user_named_and_nobody_offers_stops_the_start(choice, problem):
     with pytest.raises(ConfigurationError) as error:
-        compose(Settings.model_validate(choice))
+        compose(choice)
     assert str(error.value) == problem
     load(choice)  # where no installed plugin is asked, none can offer it
 
 
 def test_a_part_that_somebody_offers_stops_nothing():
-    compose(Settings.model_validate({"store": "sqlite:///x.db", "embedder": "default", "extractor": "rules"}))
+    compose({"store": "sqlite:///x.db", "embedder": "default", "extractor": "rules"})
 
 
 def test_strict_tells_all_failures_together():
