@@ -76,7 +76,7 @@ class App:
             log.warning("plugin_failed", extra=_failure(plugin))
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
         if self._builds_parts and any(one.entry_point for one in found):  # else nobody was asked for parts
-            problems += _missing_parts(self.settings, self._providers)
+            problems += _missing_parts(self.settings, self._providers, self.report.in_state("failed"))
         if problems:
             raise ConfigurationError("\n".join(problems))
 
@@ -146,14 +146,17 @@ def _broken_choices(settings: Settings, report: HostReport, found: Sequence[Foun
     return problems + [problem for entry in settings.plugins.require if (problem := _unmet(entry, report))]
 
 
-def _missing_parts(settings: Settings, providers: Providers) -> list[str]:
-    """The parts that the user named and nobody offers."""
+def _missing_parts(settings: Settings, providers: Providers, failed: Sequence[PluginReport]) -> list[str]:
+    """The parts that the user named and nobody offers, and the plugins that failed, one of which might have."""
     chosen: dict[Kind, str | None] = {
         "store": settings.store and settings.store.partition("://")[0],
         "embedder": settings.embedder,
         "extractor": settings.extractor,
     }
-    return [problem for kind, name in chosen.items() if name and (problem := providers.lack(kind, name))]
+    missing = [problem for kind, name in chosen.items() if name and (problem := providers.lack(kind, name))]
+    if missing and failed:
+        missing.append(f"{len(failed)} failed ({', '.join(one.name for one in failed)}), run: zapomni doctor")
+    return missing
 
 
 def _failure(plugin: PluginReport) -> dict[str, str | None]:
