@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOG := $(VENV)/install.log
 PLUGINS := plugins/zapomni-plugin-hello plugins/zapomni-plugin-audit plugins/zapomni-plugin-graph plugins/zapomni-plugin-sessions
+# Whoever needs certain versions puts a constraints.txt here.
 CONSTRAINTS := $(wildcard constraints.txt)
 GOAL := $(or $(firstword $(MAKECMDGOALS)),test)
 

@@ -5,13 +5,12 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.dispatch import Dispatcher
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, PluginError
-from zapomni_core.host.discovery import Found, bare_name, discover, from_file
+from zapomni_core.host.discovery import Found, bare_name
 from zapomni_core.host.lifespans import Lifespans
 from zapomni_core.host.loading import Loader, Offer
 from zapomni_core.host.registry import ToolRegistry
@@ -65,14 +64,19 @@ class App:
         """What a plugin that is reported on was found to be: its object, its settings, what it offers."""
         return self._loader.offer(plugin)
 
-    def load(self, found: Sequence[Found], *, strict: bool = False) -> None:
-        """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed."""
-        self._loader.load(found)
+    def load(
+        self, found: Sequence[Found], *, strict: bool = False, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
+        """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed.
+
+        `meanwhile` is called where an import takes long.
+        """
+        self._loader.load(found, meanwhile)
         for plugin in self.report.in_state("failed"):
             log.warning("plugin_failed", extra=_failure(plugin))
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
         if self._builds_parts and any(one.entry_point for one in found):  # else nobody was asked for parts
-            problems += _missing_parts(self.settings, self._providers)
+            problems += _missing_parts(self.settings, self._providers, self.report.in_state("failed"))
         if problems:
             raise ConfigurationError("\n".join(problems))
 
@@ -124,13 +128,6 @@ class App:
         self.on_tools_changed()
 
 
-def compose(settings: Settings | None = None, *, files: Sequence[Path] = (), strict: bool = False) -> App:
-    """The app with every installed plugin, and the files the user named as plugins."""
-    app = App(settings)
-    app.load([*discover(), *map(from_file, files)], strict=strict)
-    return app
-
-
 def _nothing() -> None:
     """An engine that has nothing to close."""
 
@@ -149,14 +146,17 @@ def _broken_choices(settings: Settings, report: HostReport, found: Sequence[Foun
     return problems + [problem for entry in settings.plugins.require if (problem := _unmet(entry, report))]
 
 
-def _missing_parts(settings: Settings, providers: Providers) -> list[str]:
-    """The parts that the user named and nobody offers."""
+def _missing_parts(settings: Settings, providers: Providers, failed: Sequence[PluginReport]) -> list[str]:
+    """The parts that the user named and nobody offers, and the plugins that failed, one of which might have."""
     chosen: dict[Kind, str | None] = {
         "store": settings.store and settings.store.partition("://")[0],
         "embedder": settings.embedder,
         "extractor": settings.extractor,
     }
-    return [problem for kind, name in chosen.items() if name and (problem := providers.lack(kind, name))]
+    missing = [problem for kind, name in chosen.items() if name and (problem := providers.lack(kind, name))]
+    if missing and failed:
+        missing.append(f"{len(failed)} failed ({', '.join(one.name for one in failed)}), run: zapomni doctor")
+    return missing
 
 
 def _failure(plugin: PluginReport) -> dict[str, str | None]:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zapomni_core.arguments import check_arguments
@@ -166,6 +166,11 @@ class Dispatcher:
 
     async def _validate(self, call: Call) -> Result:
         tool = self._registry.get(call.name)
+        context = call_context.get()
+        if context is not None and call.name != context.call.name:  # a transform has passed on a call of another tool
+            call = replace(call, plugin=tool.plugin)
+            if reason := await self._gate(tool):
+                return _refusal(tool, "plugin", reason, "PLUGIN_UNAVAILABLE", 503)
         if problem := check_arguments(tool, call.arguments):
             return _refusal(tool, "validation", problem, "INVALID_ARGUMENTS", 400, recoverable=True)
         return await self._guarded(call)

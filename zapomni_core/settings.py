@@ -118,6 +118,7 @@ StoreURL = Annotated[str, AfterValidator(_readable), AfterValidator(_store_url)]
 Workspace = Annotated[
     str, StringConstraints(min_length=1, max_length=64), AfterValidator(_not_blank), AfterValidator(_readable)
 ]
+PluginName = Annotated[str, _spelled(_NAME, _NAME_RULE), AfterValidator(normalise)]
 ProviderName = Annotated[str, StringConstraints(min_length=1)]
 TableName = Annotated[str, AfterValidator(_table_name)]
 Names = Annotated[tuple[Annotated[str, _spelled(_NAME, _NAME_RULE)], ...], BeforeValidator(_names)]
@@ -193,7 +194,7 @@ class PluginsSettings(_Table):
 class ToolSettings(_Table):
     """What a user can say about one tool."""
 
-    owner: str | None = Field(None, description="The plugin that may have this name, where several ask for it.")
+    owner: PluginName | None = Field(None, description="The plugin that may have this name, where several ask for it.")
     description: str | None = Field(None, description="What the client is told instead of the tool's own description.")
     enabled: bool = Field(default=True, description="Whether clients see the tool and may call it.")
     timeout_seconds: Seconds | None = Field(

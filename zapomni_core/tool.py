@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic_core import to_jsonable_python
 
 from zapomni_core.errors import ContractError, ToolError
 
@@ -57,6 +58,8 @@ class ToolResult:
         return result
 
 
+_PREFIX = "argument_"
+
 Function = Callable[..., Awaitable[Any]]
 
 
@@ -92,7 +95,7 @@ class FunctionTool:
             checked = self._arguments.model_validate(arguments)
         except ValidationError as error:
             raise ToolError(_first_problem(error)) from None
-        values = {name: getattr(checked, name) for name in checked.model_fields_set}
+        values = {name.removeprefix(_PREFIX): getattr(checked, name) for name in checked.model_fields_set}
         return _as_result(await self._function(**values))
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -127,19 +130,21 @@ def tool(function: Function | None = None, /, **options: Any) -> FunctionTool | 
 
 
 def _arguments_model(function: Function, described: Mapping[str, str]) -> type[BaseModel]:
+    """A model whose fields have names of their own, and the parameters' as aliases: a parameter may be called anything."""
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ContractError(f"@tool on '{function.__name__}': '{parameter}' cannot be given by name")
         if parameter.annotation is parameter.empty:
             raise ContractError(f"@tool on '{function.__name__}': parameter '{parameter.name}' needs a type")
-        fields[parameter.name] = (parameter.annotation, _field(parameter, described.get(parameter.name)))
+        fields[_PREFIX + parameter.name] = (parameter.annotation, _field(parameter, described.get(parameter.name)))
     return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
 
 
 def _field(parameter: inspect.Parameter, description: str | None) -> Any:
     default = ... if parameter.default is parameter.empty else parameter.default
-    return Field(default, description=description) if description else Field(default)
+    given: Any = {"description": description} if description else {}
+    return Field(default, alias=parameter.name, **given)
 
 
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -154,7 +159,7 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
 
 def _read_docstring(function: Function) -> tuple[str, dict[str, str]]:
     text = inspect.getdoc(function) or ""
-    summary = " ".join(text.split("\n\n")[0].split())
+    summary = " ".join(re.split(r"\n\n|^Args:$", text, maxsplit=1, flags=re.MULTILINE)[0].split())
     section = re.search(r"^Args:\n((?:[ \t]+.*\n?|\n)+)", text, re.MULTILINE)
     described: dict[str, str] = {}
     name = ""
@@ -180,5 +185,6 @@ def _as_result(value: Any) -> dict[str, Any]:
         value = value.model_dump(mode="json")
     if isinstance(value, dict) and isinstance(value.get("content"), list) and "isError" in value:
         return value
+    value = to_jsonable_python(value, by_alias=False)
     structured = value if isinstance(value, dict) else None  # MCP's structured content is an object
     return ToolResult.text(json.dumps(value, ensure_ascii=False), structured=structured)

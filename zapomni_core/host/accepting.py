@@ -5,9 +5,10 @@ most schemas plain: then a few nested functions, made of the schema once, are su
 know or do not like goes to `jsonschema`, which decides and words the refusal.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from zapomni_core.host.schemas import referred
 
 Accepts = Callable[[Any], bool]
 
@@ -84,21 +85,12 @@ class _Compiler:
         """Made once, and looked up when it is needed: a schema may refer to itself."""
         if reference not in self._referred:
             self._referred[reference] = _never
-            self._referred[reference] = self.compile(self._find(reference))
+            self._referred[reference] = self.compile(referred(reference, self._root))
 
-        def referred(value: Any) -> bool:
+        def meets(value: Any) -> bool:
             return self._referred[reference](value)
 
-        return referred
-
-    def _find(self, reference: str) -> Any:
-        """What a plain JSON pointer leads to; nothing for anything cleverer."""
-        place = self._root
-        if not reference.startswith("#/") or re.search("[~%]", reference):
-            return None
-        for step in reference[2:].split("/"):
-            place = place.get(step) if isinstance(place, dict) else None
-        return place
+        return meets
 
     def _members(self, schema: Mapping[str, Any]) -> Accepts:
         known = {name: self.compile(part) for name, part in schema.get("properties", {}).items()}

@@ -26,11 +26,13 @@ class Hooks:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
 
-    def add(self, plugin: object, name: str) -> None:
-        """Check a plugin's hooks and take it in; PluginError says what is wrong with them."""
-        for attribute, function in _functions(plugin):
+    def add(self, plugin: object, name: str) -> bool:
+        """Check a plugin's hooks and take it in; whether it has any. PluginError says what is wrong with them."""
+        functions = _functions(plugin)
+        for attribute, function in functions:
             _check(attribute, function, is_method=not isinstance(plugin, ModuleType))
         self._manager.register(plugin, name)
+        return bool(functions)
 
     def call(self, plugin: object, hook: str, **arguments: Any) -> Any:
         """What one plugin answers to one hook; None where it does not implement it."""

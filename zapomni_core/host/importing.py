@@ -9,18 +9,27 @@ from zapomni_core.host.discovery import Found
 from zapomni_core.host.errands import Errands
 from zapomni_core.host.mistakes import quoted
 
-OVERLAP_SECONDS = 1.0
+PATIENCE_SECONDS = 1.0
+MOMENT_SECONDS = 0.05
 
 
 class Import:
     """The import of one plugin, under way or done."""
 
     def __init__(self, found: Found, limit_seconds: float, errands: Errands) -> None:
-        """Begin, and give it a moment; a slow one goes on while the next ones are imported."""
         self._found = found
         self._limit = limit_seconds
         self._errand = errands.begin(lambda: _load(found))
-        self._errand.wait(min(OVERLAP_SECONDS, limit_seconds))
+
+    def wait(self, seconds: float) -> float:
+        """Wait that long, or until it is done; the seconds that are left."""
+        self._errand.wait(min(seconds, self._limit))
+        return max(MOMENT_SECONDS, seconds - self._errand.seconds) if self.is_done else MOMENT_SECONDS
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has come to an end, good or bad."""
+        return self._errand.is_done
 
     @property
     def seconds(self) -> float:

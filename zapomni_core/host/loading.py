@@ -16,14 +16,14 @@ from zapomni_core.host.commands import Commands
 from zapomni_core.host.discovery import Found, name_problem, refusal
 from zapomni_core.host.errands import Errands
 from zapomni_core.host.hooks import Hooks
-from zapomni_core.host.importing import Import
+from zapomni_core.host.importing import PATIENCE_SECONDS, Import
 from zapomni_core.host.mistakes import quoted
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool, check_description, check_tool
 from zapomni_core.middleware import STAGES, Middleware
 from zapomni_core.provider import KINDS, Provider, Providers
-from zapomni_core.settings import Settings, ToolSettings
+from zapomni_core.settings import Settings, ToolSettings, normalise
 
 if TYPE_CHECKING:
     import click
@@ -39,6 +39,7 @@ class Offer:
 
     plugin: Any = None
     asked: str = "reading its hooks"
+    has_hooks: bool = True
     model: type[BaseModel] | None = None
     settings: BaseModel | None = None
     providers: list[Provider] = field(default_factory=list)
@@ -70,17 +71,21 @@ class Loader:
         self._providers = providers
         self._hooks = Hooks()
         self._errands = Errands()
+        self._patience = PATIENCE_SECONDS
         self._offers: dict[int, Offer] = {}
         self._set_aside: list[CheckedTool] = []
 
-    def load(self, found: Sequence[Found]) -> None:
+    def load(self, found: Sequence[Found], meanwhile: Callable[[], object] = lambda: None) -> None:
         """Import what the user permits, then take each plugin in the order given.
 
-        What they all provide comes first, for which tools a plugin offers may depend on it.
+        What they all provide comes first, for which tools a plugin offers may depend on it. Where an import takes long,
+        `meanwhile` is called before anybody waits for it.
         """
         with Errands() as self._errands:
             imports = [(self.report.add(one), one) for one in found]
             started = [(report, one, self._begin(report, one)) for report, one in imports]
+            if not all(import_.is_done for _, _, import_ in started if import_):
+                meanwhile()
             opened = [(report, one, self._open(report, one, import_)) for report, one, import_ in started if import_]
             for report, one, offer in opened:
                 if report.state != "failed":
@@ -105,9 +110,13 @@ class Loader:
         if not problem and taken:
             problem = f"the name '{found.name}' belongs to a plugin of {taken[0].distribution or taken[0].source}"
         if problem:
-            report.fail(PluginError("discover", problem, "rename its entry point, or uninstall one of the two"))
+            fix = "rename the file" if found.file else "rename its entry point"
+            report.fail(PluginError("discover", problem, f"{fix}, or uninstall one of the two" if taken else fix))
             return None
-        return Import(found, self._settings.plugins.import_seconds, self._errands)
+        begun = Import(found, self._settings.plugins.import_seconds, self._errands)
+        # One after the other; but slow ones go on while the next ones are imported, and all of them share our patience.
+        self._patience = begun.wait(self._patience)
+        return begun
 
     def _open(self, report: PluginReport, found: Found, under_way: Import) -> Offer:
         """Import a plugin, and take what it provides."""
@@ -155,13 +164,17 @@ class Loader:
         if offer.lifespan is not None:
             self.lifespans[name] = offer.lifespan
         report.state = "loaded"
+        if not offer.has_hooks:
+            report.warnings.append(
+                "it implements no hook, and so offers nothing: write @hookimpl above def zapomni_tools(), and return its tools"
+            )
         report.tools = [tool.name for tool in offer.tools]
         report.middleware = [f"{one.stage} {type(one).__name__}" for one in offer.middleware]
         report.commands = [str(command.name) for command in offer.commands]
 
     def _declare(self, offer: Offer, name: str) -> None:
         """Ask a plugin for what the others may depend on; runs in a thread, and changes nothing but the offer."""
-        self._hooks.add(offer.plugin, name)
+        offer.has_hooks = self._hooks.add(offer.plugin, name)
         offer.settings = self._plugin_settings(offer, name)
         provided = self._list(offer, "zapomni_providers", settings=offer.settings)
         offer.providers = [self._check_provider(one) for one in provided]
@@ -206,7 +219,7 @@ class Loader:
             raise PluginError("tools", f"it offers two tools named '{checked.name}'", "rename one of them")
         if not settings.enabled:
             return
-        if settings.owner not in (None, plugin):
+        if settings.owner not in (None, normalise(plugin)):
             offer.set_aside.append(checked)
         elif (owner := self._registry.owner(checked.name)) is not None:
             raise _conflict(plugin, offered, checked.name, owner)

@@ -19,6 +19,8 @@ def at_line(function: FunctionType) -> str:
 def quoted(error: BaseException, plugin: object = None) -> str:
     """An exception and the last line of the plugin's own code on its way: `ValueError: no key (weather.py:7: boom())`."""
     text = f"{type(error).__name__}: {_message(error)}"[:_LONGEST].rstrip(": ")
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"{type(error).__name__}: {error.msg} {_place(error.filename, error.lineno)}"
     frame = _own_frame(error, inspect.getattr_static(plugin, "__file__", None))
     return f"{text} {_place(frame.filename, frame.lineno or 0)}" if frame else text
 

@@ -69,19 +69,17 @@ def _keyword_holds(keyword: Any, value: Any, root: Mapping[str, Any], depth: int
     if keyword in _SUBSCHEMA_LIST:
         return isinstance(value, list) and bool(value) and all(_certainly_valid(v, root, depth + 1) for v in value)
     if keyword == "$ref":
-        return _resolves_inside(value, root)
+        return value == "#" or referred(value, root) is not None
     if rule := _VALUES.get(keyword):
         return rule(value)
     return isinstance(keyword, str) and keyword not in _UNSURE
 
 
-def _resolves_inside(reference: Any, root: Mapping[str, Any]) -> bool:
-    """Whether a plain JSON pointer leads to a place where this check finds a schema; all else is left to the thorough one."""
-    if reference == "#":
-        return True
+def referred(reference: Any, root: Any) -> Any:
+    """The schema that a plain JSON pointer leads to in a place that is meant for one; None for anything cleverer."""
     if not isinstance(reference, str) or not reference.startswith("#/") or re.search("[~%]", reference):
-        return False
-    place: Any = root
+        return None
+    place = root
     steps = iter(reference[2:].split("/"))
     for keyword in steps:
         # A step to a schema is one keyword, or two where that one holds schemas by name or by number.
@@ -89,8 +87,8 @@ def _resolves_inside(reference: Any, root: Mapping[str, Any]) -> bool:
         if keyword in _SUBSCHEMA_MAP or keyword in _SUBSCHEMA_LIST:
             place = _member(place, next(steps, ""))
         elif keyword not in _SUBSCHEMA:
-            return False
-    return isinstance(place, dict | bool)
+            return None
+    return place if isinstance(place, dict | bool) else None
 
 
 def _member(place: Any, step: str) -> Any:

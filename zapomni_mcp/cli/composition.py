@@ -31,9 +31,9 @@ def find_plugins(options: Options) -> "list[Found]":
     return [*([] if options.no_plugins else discover()), *map(from_file, options.plugin)]
 
 
-def compose(options: Options, settings: "Settings") -> "App":
+def compose(options: Options, settings: "Settings", meanwhile: Callable[[], object] = lambda: None) -> "App":
     """The app; a ConfigurationError where something that was chosen failed."""
-    app, refusal = compose_anyway(options, settings, find_plugins(options))
+    app, refusal = compose_anyway(options, settings, find_plugins(options), meanwhile)
     if refusal and options.no_plugins:
         refusal += "\n--no-plugins is given, so that no installed plugin is taken"
     if refusal:
@@ -41,13 +41,18 @@ def compose(options: Options, settings: "Settings") -> "App":
     return app
 
 
-def compose_anyway(options: Options, settings: "Settings", found: "Sequence[Found]") -> "tuple[App, str | None]":
+def compose_anyway(
+    options: Options,
+    settings: "Settings",
+    found: "Sequence[Found]",
+    meanwhile: Callable[[], object] = lambda: None,
+) -> "tuple[App, str | None]":
     """The app with whatever could be loaded, and why the server would not start with it."""
     from zapomni_core.app import App
 
     app = App(settings)
     try:
-        app.load(found, strict=options.strict)
+        app.load(found, strict=options.strict, meanwhile=meanwhile)
     except ConfigurationError as error:
         return app, str(error)
     return app, None

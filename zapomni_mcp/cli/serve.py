@@ -37,7 +37,7 @@ def serve(options: Options, transport: str) -> None:
     wire = _claim_wire()
     config = read_config(options)
     _configure_logging(config)
-    app = compose(options, config.settings)
+    app = compose(options, config.settings, _import_server)
     server = _import_server()(app.engine, config.settings, app=app)
     _announce(app)
     if by_hand:

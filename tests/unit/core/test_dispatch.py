@@ -2,6 +2,7 @@ import asyncio
 import logging
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -570,14 +571,49 @@ async def test_an_observer_that_asks_twice_runs_the_tool_once():
 
 
 async def test_what_a_transform_wrote_is_validated():
-    from dataclasses import replace
-
     async def rewrite(call, call_next):
         return await call_next(replace(call, arguments={"text": 5}))
 
     dispatcher = dispatcher_of(LocalTool(done, input_schema=STRICT))
     dispatcher.use("guest", [Around("transform", rewrite)])
     assert error_of(await dispatcher.call("probe", {"text": "fine"}))["message"] == "text must be string"
+
+
+def redirecting(to):
+    async def redirect(call, call_next):
+        return await call_next(replace(call, name=to))
+
+    return Around("transform", redirect)
+
+
+async def test_a_call_of_another_tool_waits_for_that_tools_plugin_and_guards_see_whose_it_is():
+    async def gate(tool):
+        return f"{tool.name} is ill" if tool.name == "ill" else None
+
+    seen = []
+
+    async def watch(call, call_next):
+        seen.append((call.name, call.plugin))
+        return await call_next(call)
+
+    registry = ToolRegistry()
+    registry.register(LocalTool(done), plugin="one")
+    registry.register(LocalTool(done, "other"), plugin="two")
+    registry.register(LocalTool(done, "ill"), plugin="three")
+    dispatcher = Dispatcher(registry, gate=gate)
+    dispatcher.use("guest", [redirecting("other"), Around("guard", watch)])
+    assert (await dispatcher.call("probe", {}))["isError"] is False
+    assert seen == [("other", "two")]
+    dispatcher.withdraw("guest")
+    dispatcher.use("guest", [redirecting("ill")])
+    assert error_of(await dispatcher.call("probe", {}))["message"] == "ill is ill"
+
+
+async def test_a_call_of_another_tool_still_keeps_what_the_tool_that_was_called_promises():
+    promising = LocalTool(done, output_schema=OUTPUT)
+    dispatcher = dispatcher_of(promising, LocalTool(returning(ToolResult.text("x", structured={"a": 1})), "other"))
+    dispatcher.use("guest", [redirecting("other")])
+    assert (await dispatcher.call("probe", {}))["_meta"][ERROR_KEY]["error_code"] == "INVALID_RESULT"
 
 
 async def test_a_transforms_own_answer_is_checked_like_a_tools():

@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from zapomni_core.app import App, compose
+from zapomni_core.app import App
 from zapomni_core.errors import ConfigurationError, UnknownToolError
 from zapomni_core.host import lifespans
-from zapomni_core.host.discovery import Found, discover
+from zapomni_core.host.discovery import Found, discover, from_file
 from zapomni_core.plugin import ToolResult, hookimpl, tool
 from zapomni_core.settings import Settings
 
@@ -44,6 +44,13 @@ def offering(*tools, **hooks):
 def load(settings=None, **plugins):
     app = App(Settings.model_validate(settings or {}))
     app.load([Found(name, f"zapomni-plugin-{name}", "1.0", plugin=plugin) for name, plugin in plugins.items()])
+    return app
+
+
+def compose(settings, files=()):
+    """An app with every installed plugin, and files as plugins."""
+    app = App(Settings.model_validate(settings))
+    app.load([*discover(), *map(from_file, files)])
     return app
 
 
@@ -457,7 +464,11 @@ def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one
             "must not exit",
         ),
         ("x = 1 / 0", "ZeroDivisionError: division by zero (zapomni_plugin_broken.py:1: x = 1 / 0)", "disable it"),
-        ("def f(:", "SyntaxError", "disable it"),
+        (
+            "x = 1\ndef f(:",
+            "SyntaxError: invalid syntax (zapomni_plugin_broken.py:2: def f(:)",
+            "disable it",
+        ),
         ("raise KeyboardInterrupt", "KeyboardInterrupt", "disable it"),
     ],
 )
@@ -492,10 +503,50 @@ def test_an_import_that_hangs_is_left_out_after_its_limit_and_the_others_are_tak
         del sys.modules["_release"]
 
 
+def test_what_is_to_be_done_meanwhile_is_done_only_where_an_import_takes_long(installed, monkeypatch):
+    release = threading.Event()
+    monkeypatch.setitem(sys.modules, "_release", type("Release", (), {"event": release}))
+    monkeypatch.setattr("zapomni_core.host.loading.PATIENCE_SECONDS", 30)
+    installed("quick")
+    App().load([one for one in discover() if one.name == "quick"], meanwhile=lambda: pytest.fail("nothing takes long"))
+    monkeypatch.setattr("zapomni_core.host.loading.PATIENCE_SECONDS", 0.05)
+    installed("slow", "from _release import event\nevent.wait(30)")
+    app = App(Settings.model_validate({"plugins": {"import_seconds": 30}}))
+    app.load([one for one in discover() if one.name == "slow"], meanwhile=release.set)
+    assert app.report.get("slow").state == "loaded"
+
+
+@pytest.mark.parametrize("name", ["2cool", "hello"])
+def test_a_file_whose_name_will_not_do_is_to_be_renamed(tmp_path, name):
+    file = tmp_path / f"{name}.py"
+    file.touch()
+    app = App()
+    with pytest.raises(ConfigurationError, match="failed at discover"):
+        app.load([Found("hello", plugin=offering()), from_file(file)])
+    report = app.report.plugins[-1]
+    assert report.fix.startswith("rename the file")
+    assert "entry point" not in report.fix
+
+
+def test_a_plugin_without_hooks_is_told_that_it_offers_nothing():
+    forgetful = ModuleType("forgetful")
+    forgetful.greet = make_tool("greet")
+    app = load(forgetful=forgetful, good=offering())
+    assert app.report.get("forgetful").state == "loaded"
+    assert app.report.get("forgetful").warnings[0].startswith("it implements no hook")
+    assert app.report.get("good").warnings == []
+
+
+def test_the_owner_of_a_tool_may_be_spelled_as_any_plugins_name():
+    settings = {"tools": {"one": {"owner": "Second-One"}}}
+    app = load(settings, first=offering(make_tool("one", "1st")), second_one=offering(make_tool("one", "2nd")))
+    assert app.registry.owner("one") == "second_one"
+
+
 def test_a_file_is_a_plugin_named_after_the_file(tmp_path):
     file = tmp_path / "zapomni_plugin_rain-gauge.py"
     file.write_text("from zapomni_core.plugin import hookimpl\n@hookimpl\ndef zapomni_tools():\n    return []\n")
-    app = compose(Settings.model_validate({"plugins": {"policy": "allowlist"}}), files=[file])
+    app = compose({"plugins": {"policy": "allowlist"}}, files=[file])
     assert app.report.get("rain_gauge").state == "loaded"
 
 
@@ -505,7 +556,7 @@ def test_a_file_that_the_user_named_and_that_fails_stops_the_start(tmp_path, con
     if content:
         file.write_text(content)
     with pytest.raises(ConfigurationError, match="plugin 'mine' failed at import"):
-        compose(Settings.model_validate({"plugins": {"policy": "allowlist"}}), files=[file])
+        compose({"plugins": {"policy": "allowlist"}}, files=[file])
 
 
 @pytest.mark.parametrize(
@@ -548,13 +599,13 @@ def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
 )
 def test_a_part_that_the_user_named_and_nobody_offers_stops_the_start(choice, problem):
     with pytest.raises(ConfigurationError) as error:
-        compose(Settings.model_validate(choice))
+        compose(choice)
     assert str(error.value) == problem
     load(choice)  # where no installed plugin is asked, none can offer it
 
 
 def test_a_part_that_somebody_offers_stops_nothing():
-    compose(Settings.model_validate({"store": "sqlite:///x.db", "embedder": "default", "extractor": "rules"}))
+    compose({"store": "sqlite:///x.db", "embedder": "default", "extractor": "rules"})
 
 
 def test_strict_tells_all_failures_together():

@@ -1,4 +1,8 @@
+import json
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Literal
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel, Field
@@ -73,6 +77,46 @@ async def test_a_model_that_is_returned_becomes_structured_content():
         return City(name="Oslo")
 
     assert (await find.execute({}))["structuredContent"] == {"name": "Oslo", "country": "NO"}
+
+
+async def test_whatever_pydantic_can_write_as_json_can_be_returned():
+    @tool
+    async def when() -> dict:
+        """Tell a time, an id and a set."""
+        return {"at": datetime(2026, 1, 2, tzinfo=UTC), "id": UUID(int=1), "tags": {"a"}, "all": [Path("x")]}
+
+    structured = {"at": "2026-01-02T00:00:00Z", "id": str(UUID(int=1)), "tags": ["a"], "all": ["x"]}
+    result = await when.execute({})
+    assert result["structuredContent"] == structured
+    assert json.loads(result["content"][0]["text"]) == structured
+
+
+async def test_a_parameter_may_have_a_name_that_pydantic_uses_itself():
+    @tool
+    async def odd(schema: str, json: int, copy: int = 1, _x: int = 2, model_config: int = 3) -> str:
+        """Take parameters of odd names."""
+        return f"{schema} {json} {copy} {_x} {model_config}"
+
+    assert list(odd.input_schema["properties"]) == ["schema", "json", "copy", "_x", "model_config"]
+    assert odd.input_schema["required"] == ["schema", "json"]
+    assert await odd.execute({"schema": "a", "json": 4, "_x": 5}) == ToolResult.text("a 4 1 5 3")
+    with pytest.raises(ToolError, match=r"^json: "):
+        await odd.execute({"schema": "a", "json": "no"})
+    with pytest.raises(ToolError, match=r"^argument_json: "):
+        await odd.execute({"schema": "a", "json": 1, "argument_json": 1})
+
+
+def test_args_need_no_blank_line_above_them():
+    @tool
+    async def terse(name: str) -> str:
+        """Greet somebody by name.
+        Args:
+            name: Whom to greet.
+        """
+        return name
+
+    assert terse.description == "Greet somebody by name."
+    assert terse.input_schema["properties"]["name"]["description"] == "Whom to greet."
 
 
 async def test_a_ready_result_is_let_through():

@@ -11,6 +11,7 @@ from mcp import MCPError
 
 from zapomni_core.call import current_call_id
 from zapomni_core.engine import MemoryEngine
+from zapomni_core.host.discovery import Found
 from zapomni_core.plugin import ToolError, ToolGapReport, ToolResult, current_call, hookimpl, tool
 from zapomni_core.testing import running
 from zapomni_mcp import MCPServer
@@ -176,6 +177,32 @@ def test_register_all_tools_without_tools_takes_what_the_installed_plugins_offer
     server.register_all_tools()
     assert "hello" in server._tools
     assert server.app.report.get("hello").state == "loaded"
+
+
+class NumberedTool:
+    description = "One of a thousand tools."
+
+    def __init__(self, name):
+        self.name = name
+        self.input_schema = {"type": "object", "properties": {name: {"type": "string", "description": "Anything."}}}
+
+    async def execute(self, _arguments):
+        return ToolResult.text(self.name)
+
+
+async def test_a_thousand_tools_of_a_hundred_plugins_are_listed_in_order_and_can_be_called():
+    def plugin(number):
+        module = ModuleType(f"plugin{number}")
+        tools = [NumberedTool(f"tool_{number}_{one}") for one in range(10)]
+        module.zapomni_tools = hookimpl(specname="zapomni_tools")(lambda: tools)
+        return module
+
+    server = MCPServer(core_engine=MemoryEngine())
+    server.app.load([Found(f"plugin{number}", plugin=plugin(number)) for number in range(100)], strict=True)
+    listed = (await server.handle_request({"method": "tools/list"}))["result"]["tools"]
+    assert [one["name"] for one in listed] == [f"tool_{number}_{one}" for number in range(100) for one in range(10)]
+    answer = await server.handle_request({"method": "tools/call", "params": {"name": "tool_99_9"}})
+    assert answer["result"]["content"][0]["text"] == "tool_99_9"
 
 
 @pytest.mark.parametrize("state", ["_running", "_shutting_down"])

@@ -114,7 +114,10 @@ def test_a_lifespan_that_fails_is_found(examine, settings_file):
 
 
 def test_a_slow_import_is_a_warning(examine, plugin_file):
-    findings, code = examine("--plugin", plugin_file("slowish", "import time\ntime.sleep(0.6)"))
+    source = (
+        "import time\nfrom zapomni_core.plugin import hookimpl\ntime.sleep(0.6)\nzapomni_tools = hookimpl(lambda: [])"
+    )
+    findings, code = examine("--plugin", plugin_file("slowish", source))
     assert code == 0
     found = about(findings, "plugin slowish", "warn")
     assert found["detail"].startswith("its import took")

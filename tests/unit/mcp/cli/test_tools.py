@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from zapomni_core.app import compose
+from zapomni_core.app import App
+from zapomni_core.host.discovery import discover
 from zapomni_core.host.lint import tokens
 
 from .conftest import broken, finish
@@ -25,7 +26,9 @@ def zapomni_tools():
 
 
 def test_every_tool_is_listed_with_its_plugin_and_size(run):
-    (size,) = [tokens(tool) for tool in compose().registry if tool.name == "hello"]
+    app = App()
+    app.load(discover())
+    (size,) = [tokens(tool) for tool in app.registry if tool.name == "hello"]
     lines = run("tools").stdout.splitlines()
     (hello,) = [line.split() for line in lines if line.startswith("hello ")]
     assert hello[:5] == ["hello", "hello", str(size), "Say", "hello:"]
