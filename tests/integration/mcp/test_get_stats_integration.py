@@ -69,6 +69,6 @@ async def test_it_needs_no_embedder(open_house):
 async def test_a_file_that_is_no_store_is_told_as_what_it_is(house, path):
     path.write_text("This is a diary, not a database. " * 100)
     result = await house.call("get_stats")
-    assert result["structuredContent"]["error_code"] == "STOREDAMAGED"
+    assert result["structuredContent"]["error_code"] == "STORE_DAMAGED"
     assert "The store … is damaged" in text_of(result)
     assert str(path) not in str(result)
