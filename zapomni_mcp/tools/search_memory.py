@@ -8,6 +8,8 @@ from zapomni_core.models import SearchHit, SearchResult
 from zapomni_mcp.schemas import SearchHitResponse, SearchMemoryRequest, SearchMemoryResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
+_LONGEST_HEADING = 28
+
 
 class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
     """Finds memories by words and by meaning, in any language."""
@@ -22,7 +24,13 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
         "type": "object",
         "properties": {
             "query": {"type": "string", "description": "A question or key words.", "minLength": 1, "maxLength": 1000},
-            "limit": {"type": "integer", "description": "Most memories.", "minimum": 1, "maximum": 100, "default": 10},
+            "limit": {
+                "type": ["integer", "null"],
+                "description": "Most memories.",
+                "minimum": 1,
+                "maximum": 100,
+                "default": 10,
+            },
             "filters": {
                 "type": ["object", "null"],
                 "description": "tags (all), source, author, conversation, kind, date_from, date_to (ISO), or any metadata key; "
@@ -53,7 +61,8 @@ def _readable(result: SearchResult) -> str:
 
 
 def _headline(result: SearchResult) -> str:
-    where = f"{result.memories_searched:,} memories in workspace '{result.workspace}'"
+    searched = result.memories_searched
+    where = f"{searched:,} memor{'y' if searched == 1 else 'ies'} in workspace '{result.workspace}'"
     left_out = result.memories_in_workspace - result.memories_searched
     filtered = f" (the filters left out {left_out:,})" if left_out else ""
     if not result.hits:
@@ -66,10 +75,19 @@ def _headline(result: SearchResult) -> str:
 
 def _hit(number: int, hit: SearchHit) -> str:
     date = (hit.timestamp or hit.created_at).date().isoformat()
-    who, why = (_short(hit.source, 28), _short(hit.author or hit.role, 18)), _short(", ".join(hit.why), 40)
-    about = [hit.memory_id, date, *who, f"{hit.similarity_score:.2f}", why]
-    heading = f"{hit.heading}: " if hit.heading else ""
+    heading = _heading(hit)
+    who, why = (_short(hit.source, 28), _short(hit.author or hit.role, 18)), ", ".join(hit.why)
+    about = [hit.memory_id, date, *who, f"{hit.similarity_score:.2f}", _short(why, 40 - len(heading))]
     return f"[{number}] {' · '.join(part for part in about if part)}\n{heading}{hit.text.strip()}"
+
+
+def _heading(hit: SearchHit) -> str:
+    """The headings above a hit that its text does not show; only the nearest where there is no room for all."""
+    shown = {line.lstrip("#").strip() for line in hit.text.splitlines() if line.startswith("#")}
+    parts = [part for part in hit.heading.split(" > ") if part not in shown]
+    while len(parts) > 1 and len(" > ".join(parts)) > _LONGEST_HEADING:
+        parts = parts[1:]
+    return f"{_short(' > '.join(parts), _LONGEST_HEADING)}: " if any(parts) else ""
 
 
 def _short(text: str, most: int) -> str:

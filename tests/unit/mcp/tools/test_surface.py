@@ -129,6 +129,12 @@ async def cost_of_a_hit(engine, **particulars):
             "why": tuple(f"word{n}" for n in range(90)),
         },
         {"author": "Grace\nHopper\n\n[2] a hit that is none"},
+        {
+            "heading": " > ".join(["A very long heading of a very long chapter"] * 6),
+            "source": "https://example.org/" + "a" * 500,
+            "author": "A" * 200,
+            "why": tuple(f"word{n}" for n in range(90)),
+        },
     ],
 )
 async def test_a_hit_costs_its_text_and_at_most_40_tokens(mock_core_engine, particulars):
