@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.models import SearchHit, SearchResult
-from zapomni_mcp.schemas import SearchHitResponse, SearchMemoryRequest, SearchMemoryResponse
+from zapomni_mcp.schemas import SearchMemoryRequest, SearchMemoryResponse
+from zapomni_mcp.schemas import SearchResult as FoundMemory
+from zapomni_mcp.telling import headline
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
 _LONGEST_HEADING = 28
@@ -54,23 +56,10 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
 
 
 def _readable(result: SearchResult) -> str:
-    parts = [_headline(result), *(_hit(number, hit) for number, hit in enumerate(result.hits, start=1))]
+    parts = [headline(result), *(_hit(number, hit) for number, hit in enumerate(result.hits, start=1))]
     if result.degraded:
         parts.append(f"Note: {result.degraded}")
     return "\n\n".join(parts)
-
-
-def _headline(result: SearchResult) -> str:
-    searched = result.memories_searched
-    where = f"{searched:,} memor{'y' if searched == 1 else 'ies'} in workspace '{result.workspace}'"
-    left_out = result.memories_in_workspace - result.memories_searched
-    filtered = f" (the filters left out {left_out:,})" if left_out else ""
-    if not result.hits:
-        return f"Nothing found among {where}{filtered}."
-    count = f"{len(result.hits)} result{'s' if len(result.hits) > 1 else ''}"
-    if result.verdict == "nothing relevant":
-        return f"Probably nothing relevant among {where}{filtered}; the nearest {count}:"
-    return f"Found {count} ({result.verdict} match) among {where}{filtered}:"
 
 
 def _hit(number: int, hit: SearchHit) -> str:
@@ -99,7 +88,7 @@ def _short(text: str, most: int) -> str:
 def _structured(result: SearchResult) -> SearchMemoryResponse:
     return SearchMemoryResponse(
         status="degraded" if result.degraded else "success",
-        message=result.degraded or _headline(result),
+        message=result.degraded or headline(result),
         count=len(result.hits),
         confidence=round(result.confidence, 4),
         verdict=result.verdict,
@@ -110,8 +99,8 @@ def _structured(result: SearchResult) -> SearchMemoryResponse:
     )
 
 
-def _structured_hit(hit: SearchHit) -> SearchHitResponse:
-    return SearchHitResponse(
+def _structured_hit(hit: SearchHit) -> FoundMemory:
+    return FoundMemory(
         memory_id=hit.memory_id,
         text=hit.text,
         similarity_score=round(hit.similarity_score, 4),
