@@ -14,12 +14,13 @@ from typing import Any
 from zapomni_core.arguments import check_arguments
 from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress, new_call_id
 from zapomni_core.content import content_problem
+from zapomni_core.failures import describe_failure
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.validation import CheckedTool
 from zapomni_core.middleware import STAGES, CallNext, Middleware, Result, around
 from zapomni_core.observing import observed
 from zapomni_core.responses import ErrorResponse, ErrorType
-from zapomni_core.results import ERROR_KEY, check_result, describe_failure, error_result
+from zapomni_core.results import ERROR_KEY, check_result, error_result
 from zapomni_core.strangers import is_cancellation
 from zapomni_core.watchdog import Watchdog
 
@@ -215,7 +216,8 @@ class Dispatcher:
         return _refusal(tool, "internal", message, "INVALID_RESULT", 500)
 
     def _failed(self, error: BaseException, tool: CheckedTool) -> Result:
-        response = describe_failure(error, tool.name)
+        generic = f"An internal error occurred in tool '{tool.name}'. The server's log has the details."
+        response = describe_failure(error, generic)
         if response.error_type not in ("refused", "validation", "not_found"):
             log.error("tool_failed", exc_info=error, extra={"tool": tool.name, "plugin": tool.plugin})
         return _timed_result(response, tool)

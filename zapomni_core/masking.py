@@ -2,7 +2,10 @@
 
 import re
 
-PATH = re.compile(r"(?<![\w.])(?:[A-Za-z]:)?[/\\][^\s'\",;]*[^\s'\",;.:)]")
+# As a shell is told of a path with a blank in it, or a quote: so our own messages show it.
+_QUOTED = r"""(?<!\w)'[^'\n]*[/\\][^'\n]*'(?:"'"'[^'\n]*')*(?!\w)"""
+_PLAIN = r"(?<![\w.])(?:[A-Za-z]:)?[/\\][^\s'\",;]*[^\s'\",;.:)]"
+PATH = re.compile(f"{_QUOTED}|{_PLAIN}")
 
 
 def without_paths(text: str) -> str:

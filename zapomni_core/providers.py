@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from zapomni_core.hookspecs import hookimpl
 from zapomni_core.provider import Provider, ProviderContext
@@ -25,10 +25,10 @@ def default_store_file() -> Path:
 
 
 def make_sqlite_store(context: ProviderContext) -> "SQLiteStore":
-    """The store of a `sqlite:///absolute/path.db` URL."""
+    """The store of a `sqlite:///absolute/path.db` URL; all that follows is the path, `#` and `?` too."""
     from zapomni_db.sqlite import SQLiteStore
 
-    return SQLiteStore(Path(unquote(urlsplit(context.url).path)) if context.url else default_store_file())
+    return SQLiteStore(Path(unquote(context.url.partition("://")[2])) if context.url else default_store_file())
 
 
 def make_default_embedder(_context: ProviderContext) -> "Embedder":

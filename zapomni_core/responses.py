@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
+_TOLD = {"title", "description", "default"}
+
 ErrorType = Literal[
     "validation", "not_found", "refused", "processing", "database", "llm_unavailable", "timeout", "plugin", "internal"
 ]
@@ -107,4 +109,14 @@ def response_schema(*kinds: type[BaseModel]) -> dict[str, Any]:
 @cache
 def _schema_of(kind: type[BaseModel]) -> dict[str, Any]:
     """The schema of one kind; made once, because all tools share the common kinds, and every start waits for it."""
-    return kind.model_json_schema(mode="serialization")
+    schema: dict[str, Any] = _checked_part(kind.model_json_schema(mode="serialization"))
+    return schema
+
+
+def _checked_part(schema: Any) -> Any:
+    """A schema without what nobody checks an answer by: half of its size, which every client is sent."""
+    if isinstance(schema, dict):
+        return {
+            key: _checked_part(value) for key, value in schema.items() if key not in _TOLD or isinstance(value, dict)
+        }
+    return [_checked_part(one) for one in schema] if isinstance(schema, list) else schema

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from zapomni_core.errors import ConfigurationError, DatabaseError, LLMUnavailableError, ProcessingError, ToolError
 from zapomni_core.host.schemas import is_json
 from zapomni_core.host.validation import CheckedTool
-from zapomni_core.responses import ErrorResponse, ErrorType
+from zapomni_core.responses import ErrorResponse
 from zapomni_core.tool import ToolResult
-from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 
 ERROR_KEY = "zapomni/error"
 _PARTS: dict[Any, dict[str, type]] = {
@@ -18,14 +16,6 @@ _PARTS: dict[Any, dict[str, type]] = {
     "resource": {"resource": dict},
 }
 _BESIDE_CONTENT = {"isError", "structuredContent", "_meta"}
-_OUR_FAULT = 500
-# Their messages are safe to show: they name a field and a rule, an id that the caller sent, or a setting.
-_TOLD_AS_THEY_ARE: list[tuple[type[Exception], ErrorType, str, int]] = [
-    (InvalidInputError, "validation", "INVALID_ARGUMENTS", 400),
-    (MemoryNotFoundError, "not_found", "MEMORY_NOT_FOUND", 404),
-    (JobNotFoundError, "not_found", "JOB_NOT_FOUND", 404),
-    (ConfigurationError, "internal", "CONFIGURATION", 503),
-]
 
 
 def check_result(result: Any, tool: CheckedTool) -> str | None:
@@ -53,61 +43,6 @@ def error_result(error: ErrorResponse, tool: CheckedTool | None = None) -> dict[
     if tool is None or _admits(tool, record):
         return ToolResult.error(text, structured=record)
     return ToolResult.error(text, meta={ERROR_KEY: record})
-
-
-def describe_failure(error: BaseException, tool: str) -> ErrorResponse:
-    """What the client may know of an exception: all of one that is meant for it, nothing but its kind of any other."""
-    if isinstance(error, ToolError):
-        return ErrorResponse(
-            message=str(error),
-            error_type="refused",
-            error_code="REFUSED",
-            status_code=400,
-            recoverable=error.recoverable,
-            suggestion=error.suggestion,
-        )
-    if isinstance(error, LLMUnavailableError):
-        return without_llm(error)
-    for kind, error_type, code, status in _TOLD_AS_THEY_ARE:
-        if isinstance(error, kind):
-            return ErrorResponse(
-                message=str(error),
-                error_type=error_type,
-                error_code=code,
-                status_code=status,
-                recoverable=status < _OUR_FAULT,
-            )
-    if isinstance(error, DatabaseError):
-        return ErrorResponse(
-            message="Database temporarily unavailable. Please retry in a few seconds.",
-            error_type="database",
-            error_code="DATABASE_UNAVAILABLE",
-            status_code=503,
-            recoverable=True,
-            retry_after_seconds=5,
-        )
-    ours: ErrorType = "processing" if isinstance(error, ProcessingError) else "internal"
-    return ErrorResponse(
-        message=f"An internal error occurred in tool '{tool}'. The server's log has the details.",
-        error_type=ours,
-        error_code=f"{ours.upper()}_ERROR",
-        status_code=500,
-        recoverable=False,
-    )
-
-
-def without_llm(error: LLMUnavailableError) -> ErrorResponse:
-    """What to tell where the language model gave no answer."""
-    failure = error.failure
-    return ErrorResponse(
-        message=failure.message,
-        error_type="llm_unavailable",
-        error_code=failure.code,
-        status_code=503,
-        recoverable=failure.recoverable,
-        suggestion=failure.suggestion,
-        retry_after_seconds=failure.retry_after_seconds,
-    )
 
 
 def _admits(tool: CheckedTool, record: dict[str, Any]) -> bool:

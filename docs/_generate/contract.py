@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from zapomni_core import errors as core_errors
 from zapomni_core import plugin as the_door
 from zapomni_core import testing
+from zapomni_core.failures import KINDS
 from zapomni_core.host.discovery import discover
 from zapomni_core.host.hooks import SPECS, implements
 
@@ -37,7 +38,17 @@ def testing_kit() -> str:
 def errors() -> str:
     """The tree as the module draws it, then what each class says of itself."""
     tree = (core_errors.__doc__ or "").split("\n\n", 1)[1].rstrip()
-    return f"{_code(tree, 'text')}\n\n{_names(core_errors)}"
+    return f"{_code(tree, 'text')}\n\n{_names(core_errors)}\n\n{_codes()}"
+
+
+def _codes() -> str:
+    """What a client is told of each kind of failure."""
+    rows = [
+        f"| `{cls.__name__}` | `{kind.error_code}` | {kind.status_code} | {'yes' if kind.recoverable else 'no'} |"
+        for cls, kind in KINDS.items()
+    ]
+    headings = ["| raised | `error_code` | `status_code` | trying again can help |", "|---|---|---|---|"]
+    return "\n".join(["## What a client is told", "", *headings, *rows])
 
 
 def users(hook: str) -> list[str]:

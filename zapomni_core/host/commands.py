@@ -29,6 +29,7 @@ OWN = frozenset(
         "purge",
         "reindex",
         "restore",
+        "restore-backup",
         "search",
         "serve",
         "stats",

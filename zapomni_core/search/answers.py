@@ -14,6 +14,9 @@ from zapomni_db.records import ChunkFound
 from zapomni_db.store import Snapshot
 
 CHARACTERS_PER_TOKEN = 4
+ABOUT_ALL = 100
+ABOUT_HIT = 160
+"""Characters that an answer has beside the texts of its hits: for its first line, and for each hit."""
 SENTENCE_END = re.compile(
     r"[.!?…](?=\s|$)|[\u3002\uff01\uff1f]|\n"
 )  # the last three end sentences in Chinese and Japanese
@@ -34,10 +37,14 @@ def make_hits(
 
 
 def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
-    """Whole hits as long as they fit; the last one cut at a sentence; at least one."""
-    room = max_tokens * CHARACTERS_PER_TOKEN
+    """Whole hits as long as they fit with all that is said of them; the last one cut at a sentence; at least one.
+
+    Where that leaves too little, half of the answer is the first one's text all the same.
+    """
+    room = max(max_tokens * CHARACTERS_PER_TOKEN - ABOUT_ALL, max_tokens * CHARACTERS_PER_TOKEN // 2 + ABOUT_HIT)
     kept: list[SearchHit] = []
     for hit in hits:
+        room -= ABOUT_HIT
         if len(hit.text) > room:
             shorter = _cut(hit.text, room)
             if shorter or not kept:

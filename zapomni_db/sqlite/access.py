@@ -13,7 +13,7 @@ from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.crew import Crew
 from zapomni_db.sqlite.database import Database
-from zapomni_db.sqlite.failures import held
+from zapomni_db.sqlite.failures import held, shown
 from zapomni_db.sqlite.views import Views
 
 T = TypeVar("T")
@@ -41,13 +41,13 @@ class Access:
     def open(self) -> Opened:
         """What reading and writing needs; refused once closed, and in a forked process."""
         if self._closed:
-            raise StoreUnavailableError(f"The store {self.path} is closed.")
+            raise StoreUnavailableError(f"The store {shown(self.path)} is closed.")
         if self._opened is None:
             database = Database(self.path, self.patience)
             self._opened = Opened(database, Views(database.guard), Crew(database))
         if self._opened.crew.process != os.getpid():
             raise StoreUnavailableError(
-                f"The store {self.path} was opened before this process was forked: open it anew."
+                f"The store {shown(self.path)} was opened before this process was forked: open it anew."
             )
         return self._opened
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import apsw
 
 from zapomni_db.errors import StoreUnavailableError
-from zapomni_db.sqlite.failures import translated
+from zapomni_db.sqlite.failures import shown, translated
 
 _BESIDE = ("", "-wal", "-shm", ".lock")
 
@@ -17,7 +17,9 @@ def back_up(connection: apsw.Connection, store: Path, target: Path) -> None:
     """Write a copy to a file that appears when it is complete; outside a transaction."""
     target = target.resolve()
     if str(target) in {f"{store}{ending}" for ending in _BESIDE}:
-        raise StoreUnavailableError(f"A backup must not overwrite the store itself: choose another path than {target}.")
+        raise StoreUnavailableError(
+            f"A backup must not overwrite the store itself: choose another path than {shown(target)}."
+        )
     part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     with translated(target):
         try:

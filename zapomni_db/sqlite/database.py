@@ -9,7 +9,7 @@ import apsw
 from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
 from zapomni_db.sqlite.connections import closed_on_error, last_change, one, open_connection, transaction
-from zapomni_db.sqlite.failures import damaged, translated
+from zapomni_db.sqlite.failures import damaged, shown, translated
 from zapomni_db.sqlite.files import Footprint, make_file
 from zapomni_db.sqlite.gate import Gate
 from zapomni_db.sqlite.witness import Note, Witness
@@ -62,7 +62,7 @@ class Database:
         with closing(open_connection(self.path)) as connection:
             if connection.readonly("main"):
                 raise StoreUnavailableError(
-                    f"The store {self.path} is read-only: give this user the right to write it."
+                    f"The store {shown(self.path)} is read-only: give this user the right to write it."
                 )
             if not self._is_current(connection):
                 with self.gate.hold(self._patience):
@@ -78,7 +78,9 @@ class Database:
             self._refuse_newer(version)
             return bool(version == len(schema.MIGRATIONS) and connection.pragma("journal_mode") == "wal")
         if version or application or tables:
-            raise StoreUnavailableError(f"The file {self.path} is a database of another program: choose another path.")
+            raise StoreUnavailableError(
+                f"The file {shown(self.path)} is a database of another program: choose another path."
+            )
         return False
 
     def _adopt(self, connection: apsw.Connection) -> None:
@@ -88,13 +90,15 @@ class Database:
         if not connection.pragma("application_id") and self._witness.read():
             raise damaged(self.path, "nothing is in the file, but memories were kept in it: is its -wal missing?")
         if connection.pragma("journal_mode", "wal") != "wal":
-            raise StoreUnavailableError(f"The store {self.path} is where files cannot be shared: choose a local disk.")
+            raise StoreUnavailableError(
+                f"The store {shown(self.path)} is where files cannot be shared: choose a local disk."
+            )
         schema.migrate(connection)
 
     def _refuse_newer(self, version: int) -> None:
         if version > len(schema.MIGRATIONS):
             raise StoreTooNewError(
-                f"The store {self.path} was made by a newer Zapomni (version {version} of its format,"
+                f"The store {shown(self.path)} was made by a newer Zapomni (version {version} of its format,"
                 f" this one knows {len(schema.MIGRATIONS)}): update Zapomni. Nothing was changed."
             )
 
@@ -104,5 +108,5 @@ class Database:
             raise damaged(
                 self.path,
                 f"its last {noted.change - change} changes are missing: its -wal was removed, or an old copy was put in its"
-                f" place. Put the -wal back, or delete {self.path}.lock to go on with what is there",
+                f" place. Put the -wal back, or delete {shown(f'{self.path}.lock')} to go on with what is there",
             )

@@ -1,8 +1,10 @@
 """Turns what the driver and the system raise into this floor's errors, in plain words."""
 
 import errno
+import os
+import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -41,25 +43,45 @@ _MEANING: tuple[tuple[type[Exception], type[DatabaseError], str], ...] = (
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
+def shown(path: object) -> str:
+    """A path in a message: quoted where it would not be seen where it ends."""
+    return shlex.quote(str(path))
+
+
 def damaged(path: Path, reason: str) -> StoreDamagedError:
     """What is said of a store that cannot be trusted."""
-    return StoreDamagedError(_DAMAGED.format(path=path, reason=reason))
+    return StoreDamagedError(_DAMAGED.format(path=shown(path), reason=reason))
 
 
 def held(path: Path) -> StoreUnavailableError:
     """What is said when another process does not let go."""
-    return StoreUnavailableError(_BUSY.format(path=path))
+    return StoreUnavailableError(_BUSY.format(path=shown(path)))
 
 
 def translate(error: Exception, path: Path) -> Exception:
     """Our error for one of the driver's or the system's; any other as it is."""
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        return StoreFullError(_FULL.format(path=path))
+        return StoreFullError(_FULL.format(path=shown(path)))
     for kind, meaning, words in _MEANING:
         if isinstance(error, kind):
-            reason = (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
-            return meaning(words.format(path=path, directory=path.parent, reason=reason))
+            places = {"path": shown(path), "directory": shown(path.parent)}
+            return meaning(words.format(**places, reason=_reason(error, path)))
     return error
+
+
+def _reason(error: Exception, path: Path) -> str:
+    if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) and _is_on_read_only_mount(path.parent):
+        return "its file system is mounted read-only"
+    return (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
+
+
+def _is_on_read_only_mount(directory: Path) -> bool:
+    """SQLite says of it that it is unable to open the file."""
+    if not hasattr(os, "statvfs"):
+        return False
+    with suppress(OSError):
+        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+    return False
 
 
 @contextmanager

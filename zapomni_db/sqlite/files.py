@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zapomni_db.errors import StoreUnavailableError
-from zapomni_db.sqlite.failures import damaged
+from zapomni_db.sqlite.failures import damaged, shown
 from zapomni_db.sqlite.witness import Witness
 
 _SMALLEST = 512  # bytes of a page: SQLite would take a shorter file for a new one, and overwrite it
@@ -22,6 +22,8 @@ def wal_of(path: Path) -> Path:
 
 def make_file(path: Path, witness: Witness) -> None:
     """An empty file, readable by its owner alone, unless there is a file; nothing where one was and is no more."""
+    if path.is_dir():
+        raise StoreUnavailableError(f"The store {shown(path)} is a directory: name a file in it.")
     _refuse_lost(path, witness)
     _make_directory(path.parent)
     _refuse_network(path)
@@ -57,8 +59,8 @@ def _refuse_strange_wal(path: Path, wal_size: int) -> None:
         header = file.read(20)
     if header[18:20] == b"\1\1":
         raise StoreUnavailableError(
-            f"The file {path} was put in the place of a store whose -wal is still there, and which does not belong to it:"
-            f" delete {wal_of(path)} and {path}-shm to go on with the file as it is. Nothing was changed."
+            f"The file {shown(path)} was put in the place of a store whose -wal is still there, and which does not belong to it:"
+            f" delete {shown(wal_of(path))} and {shown(f'{path}-shm')} to go on with the file as it is. Nothing was changed."
             " The next time, zapomni restore-backup does it all."
         )
 
@@ -76,7 +78,9 @@ def _make_directory(directory: Path) -> None:
 def _refuse_network(path: Path) -> None:
     """The processes of a store share memory, which they cannot over a network."""
     if _MOUNTS.exists() and (kind := file_system(path, _MOUNTS.read_text(errors="replace"))) in _NETWORK:
-        raise StoreUnavailableError(f"The store {path} is on a network file system ({kind}): choose a local disk.")
+        raise StoreUnavailableError(
+            f"The store {shown(path)} is on a network file system ({kind}): choose a local disk."
+        )
 
 
 def file_system(path: Path, mounts: str) -> str:
@@ -110,7 +114,7 @@ class Footprint:
             same = False
         if not same:
             raise StoreUnavailableError(
-                f"The file {self.path} or its -wal was replaced or removed while it was open:"
+                f"The file {shown(self.path)} or its -wal was replaced or removed while it was open:"
                 " put it back if you can, and start again."
             )
 

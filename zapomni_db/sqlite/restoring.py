@@ -17,7 +17,7 @@ from zapomni_db.sqlite import schema
 from zapomni_db.sqlite.backup import copy_to, flush_directory
 from zapomni_db.sqlite.checking import problems
 from zapomni_db.sqlite.connections import open_connection, transaction
-from zapomni_db.sqlite.failures import translated
+from zapomni_db.sqlite.failures import shown, translated
 from zapomni_db.sqlite.files import wal_of
 from zapomni_db.sqlite.gate import Gate
 
@@ -29,7 +29,7 @@ def restore_backup(store: Path, source: Path, patience: float) -> Path | None:
     """
     store, source = store.resolve(), source.resolve()
     if source == store:
-        raise StoreUnavailableError(f"{source} is the store itself: name a backup of it.")
+        raise StoreUnavailableError(f"{shown(source)} is the store itself: name a backup of it.")
     part = store.with_name(f".{store.name}.{uuid4().hex}.part")
     gate = Gate(store)
     try:
@@ -46,15 +46,15 @@ def restore_backup(store: Path, source: Path, patience: float) -> Path | None:
 def _copy_checked(source: Path, part: Path) -> None:
     with closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
         if connection.pragma("application_id") != schema.APPLICATION_ID:
-            raise StoreUnavailableError(f"The file {source} is no backup of a store: nothing was changed.")
+            raise StoreUnavailableError(f"The file {shown(source)} is no backup of a store: nothing was changed.")
         if connection.pragma("user_version") > len(schema.MIGRATIONS):
-            raise StoreTooNewError(f"The backup {source} was made by a newer Zapomni: update Zapomni.")
+            raise StoreTooNewError(f"The backup {shown(source)} was made by a newer Zapomni: update Zapomni.")
         copy_to(connection, part)
     with closing(open_connection(part)) as copy:
         schema.migrate(copy)
     with closing(open_connection(part)) as copy, transaction(copy, "DEFERRED"):
         if found := problems(copy):
-            raise StoreUnavailableError(f"The backup {source} is damaged: nothing was changed. {found[0]}")
+            raise StoreUnavailableError(f"The backup {shown(source)} is damaged: nothing was changed. {found[0]}")
 
 
 def _swap(store: Path, part: Path) -> Path | None:

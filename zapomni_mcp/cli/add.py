@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from zapomni_mcp.cli.json_object import json_object
+from zapomni_mcp.cli.json_object import combined, json_object
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.output import one_line
 from zapomni_mcp.cli.progress import Progress
@@ -107,7 +107,7 @@ def _metadata(file: Path | None, *, metadata: dict[str, Any], **particulars: Any
     """What was given of each; what a file tells by its name, where nothing else was said."""
     from_file = {"source": file.name, "language": _language(file)} if file else {}
     given = {key: list(value) if key == "tags" else value for key, value in particulars.items() if value}
-    return {key: value for key, value in from_file.items() if value} | metadata | given
+    return {key: value for key, value in from_file.items() if value} | combined(metadata, given, "--metadata")
 
 
 def _language(file: Path) -> str | None:

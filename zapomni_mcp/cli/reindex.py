@@ -7,7 +7,7 @@ import click
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.progress import Progress
 from zapomni_mcp.cli.session import Session, with_session
-from zapomni_mcp.cli.stats import describe
+from zapomni_mcp.telling import embedder_words
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -33,7 +33,7 @@ def reindex(session: Session, embedder: str | None) -> None:
         if session.as_json:
             session.json({"before": before, "after": after, "chunks": made})
             return 0
-        session.out.text(f"Embedder: {describe(after)}; {made:,} chunk{'s' * (made != 1)} embedded now.")
+        session.out.text(f"Embedder: {embedder_words(after)}; {made:,} chunk{'s' * (made != 1)} embedded now.")
         _tell_of_others(engine, embedder, changed=before not in (None, after))
         return 0
 
@@ -63,7 +63,7 @@ def _plan(left: int) -> str:
 def _tell_of_others(engine: "MemoryEngine", embedder: str | None, *, changed: bool) -> None:
     """What else has to follow a change of the embedder."""
     if changed:
-        click.echo("Restart the servers that are running: they still ask the old embedder.", err=True)
+        click.echo("Servers that are running follow, unless their settings name another embedder.", err=True)
     wanted = engine.settings.embedder
     if embedder and wanted not in (None, embedder):
         click.echo(f"The settings still say embedder = '{wanted}': change that to '{embedder}'.", err=True)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zapomni_mcp.cli.json_object import json_object
+from zapomni_mcp.cli.json_object import combined, json_object
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.session import Session, with_session
 from zapomni_mcp.kinds import kind_words
+from zapomni_mcp.telling import headline
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -44,7 +45,7 @@ def search(
 ) -> None:
     """Find memories by words and by meaning, in any language."""
     given = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
-    filters = more | given
+    filters = combined(more, given, "--filter")
 
     async def work(engine: "MemoryEngine") -> int:
         result = await engine.search_memory(query, limit, filters, max_tokens=max_tokens)
@@ -55,25 +56,13 @@ def search(
 
 
 def _show(session: Session, result: "SearchResult") -> None:
-    session.out.text(_headline(result))
+    session.out.text(headline(result))
     if result.degraded:
         session.out.text(result.degraded)
     for number, hit in enumerate(result.hits, start=1):
         session.out.text("")
         session.out.text(_about(number, hit))
         session.out.text(_wrapped(hit.text))
-
-
-def _headline(result: "SearchResult") -> str:
-    searched, there = result.memories_searched, result.memories_in_workspace
-    memories = f"{searched:,} memor{'y' if searched == 1 else 'ies'}"
-    where = f"{memories} in workspace '{result.workspace}'"
-    filtered = f" (the filters left out {there - searched:,})" if there > searched else ""
-    if not result.hits:
-        return f"Nothing found among {where}{filtered}."
-    if result.verdict == "nothing relevant":
-        return f"Probably nothing relevant among {where}{filtered}; the nearest:"
-    return f"Found {len(result.hits)} ({result.verdict} match) among {where}{filtered}:"
 
 
 def _about(number: int, hit: "SearchHit") -> str:

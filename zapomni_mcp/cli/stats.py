@@ -6,11 +6,11 @@ import click
 
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.session import Session, with_session
+from zapomni_mcp.telling import embedder_words
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
     from zapomni_core.models import EngineStats
-    from zapomni_db.records import EmbedderIdentity
 
 
 @click.command()
@@ -36,13 +36,8 @@ def _lines(stats: "EngineStats") -> list[str]:
         "replaced": f"{stats.superseded_memories:,}",
         "chunks": f"{stats.total_chunks:,}",
         "store": f"{stats.store} at {stats.location}, {stats.database_size_mb:.1f} MB",
-        "embedder": describe(stats.embedder),
+        "embedder": embedder_words(stats.embedder),
     }
     if stats.jobs:
         rows["jobs"] = f"{stats.jobs.queued:,} queued, {stats.jobs.running:,} running, {stats.jobs.failed:,} failed"
     return [f"{key:<10} {value}" for key, value in rows.items()]
-
-
-def describe(embedder: "EmbedderIdentity | None") -> str:
-    """An embedder for people."""
-    return f"{embedder.name} ({embedder.model}, {embedder.dimension} dimensions)" if embedder else "none yet"

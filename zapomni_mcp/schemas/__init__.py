@@ -20,8 +20,8 @@ from zapomni_mcp.schemas.responses import (
     GetStatsResponse,
     NothingToReprocess,
     ReprocessResponse,
-    SearchHitResponse,
     SearchMemoryResponse,
+    SearchResult,
     Statistics,
 )
 
@@ -42,8 +42,8 @@ __all__ = [
     "NothingToReprocess",
     "ReprocessRequest",
     "ReprocessResponse",
-    "SearchHitResponse",
     "SearchMemoryRequest",
     "SearchMemoryResponse",
+    "SearchResult",
     "Statistics",
 ]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from zapomni_core.engine import LONGEST_QUERY, MOST_HITS
 from zapomni_core.intake import LONGEST_TEXT
@@ -13,6 +13,15 @@ MOST_REPROCESSED = 1000
 
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def null_is_left_out(cls, arguments: Any) -> Any:
+        """Clients send null for what they leave out."""
+        if not isinstance(arguments, dict):
+            return arguments
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {name: value for name, value in arguments.items() if value is not None or name not in optional}
 
 
 class AddMemoryRequest(_Request):
@@ -27,12 +36,6 @@ class AddMemoryRequest(_Request):
     def is_not_blank(cls, text: str) -> str:
         """Text that says nothing is not remembered."""
         return _not_blank("text", text)
-
-    @field_validator("metadata", mode="before")
-    @classmethod
-    def null_is_none(cls, metadata: Any) -> Any:
-        """Clients send null for what they leave out."""
-        return {} if metadata is None else metadata
 
 
 class AddAndExtractRequest(AddMemoryRequest):

@@ -14,13 +14,17 @@ class _Kept(BaseModel):
     memory_id: str = Field(description="The memory's ID.")
     chunks_created: int = Field(ge=0, description="How many chunks it was cut into.")
     text_preview: str = Field(description="Its first 100 characters.")
-    outcome: Literal["stored", "existing", "restored"] = Field(description="New, there already, or brought back.")
+    outcome: Literal["stored", "existing", "restored"] = Field(
+        default="stored", description="New, there already, or brought back."
+    )
     replaced: str | None = Field(default=None, description="The memory that this one corrects.")
     error: str | None = None
 
 
 class AddMemoryResponse(_Kept, SuccessResponse):
     """A memory is kept, and can be found."""
+
+    message: str = "Memory stored successfully."
 
 
 class AddMemoryDegraded(_Kept, DegradedResponse):
@@ -42,13 +46,15 @@ class NothingToReprocess(SuccessResponse):
     """There is nothing that was not read."""
 
 
-class SearchHitResponse(BaseModel):
+class SearchResult(BaseModel):
     """A memory that was found, by its best chunk."""
 
     memory_id: str
     text: str
     similarity_score: float = Field(ge=0.0, le=1.0)
-    why: list[str] = Field(description="The query's words that it holds; meaning, conversation, author.")
+    why: list[str] = Field(
+        default_factory=list, description="The query's words that it holds; meaning, conversation, author."
+    )
     kind: str = "memory"
     heading: str = ""
     tags: list[str] = Field(default_factory=list)
@@ -63,16 +69,16 @@ class SearchMemoryResponse(BaseModel):
     """The hits, and how far they can be trusted."""
 
     status: Literal["success", "degraded"]
-    message: str
+    message: str = ""
     episode_id: str | None = None
     processing_time_ms: float = Field(default=0.0, ge=0)
     count: int = Field(ge=0)
-    confidence: float = Field(ge=0.0, le=1.0)
-    verdict: Literal["good", "weak", "nothing relevant"]
-    results: list[SearchHitResponse]
-    workspace: str
-    memories_searched: int = Field(ge=0)
-    memories_in_workspace: int = Field(ge=0)
+    confidence: float | None = Field(default=None, ge=0.0, le=1.0)
+    verdict: Literal["good", "weak", "nothing relevant"] | None = None
+    results: list[SearchResult]
+    workspace: str = ""
+    memories_searched: int = Field(default=0, ge=0)
+    memories_in_workspace: int = Field(default=0, ge=0)
     error: str | None = None
 
 
@@ -99,6 +105,7 @@ class Statistics(BaseModel):
 class GetStatsResponse(SuccessResponse):
     """Statistics about the memory."""
 
+    message: str = ""
     statistics: Statistics
     error: str | None = None
 

@@ -19,7 +19,7 @@ _HEADLINES = {
     "existing": "Already remembered: the same text with the same metadata is kept once.",
     "restored": "This memory had been deleted; it is restored.",
 }
-_WAIT = {"type": "boolean", "description": "Wait until entities are extracted.", "default": True}
+_WAIT = {"type": ["boolean", "null"], "description": "Wait until entities are extracted.", "default": True}
 
 
 class AddMemoryTool(MemoryTool[AddMemoryRequest]):

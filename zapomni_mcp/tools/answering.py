@@ -8,27 +8,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.errors import ConfigurationError, DatabaseError, LLMUnavailableError, ProcessingError
-from zapomni_core.masking import without_paths
-from zapomni_core.responses import ErrorResponse, ErrorType, response_schema
-from zapomni_core.results import without_llm
+from zapomni_core.failures import describe_failure
+from zapomni_core.responses import ErrorResponse, response_schema
 from zapomni_core.tool import ToolResult
-from zapomni_db.errors import (
-    EmbedderMismatchError,
-    InvalidInputError,
-    JobNotFoundError,
-    MemoryNotFoundError,
-    StoreDamagedError,
-    StoreFullError,
-    StoreTooNewError,
-    StoreUnavailableError,
-)
+from zapomni_db.errors import InvalidInputError
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 
 GENERIC = "An internal error occurred while processing your memory."
-RETRY = "Database temporarily unavailable. Please retry in a few seconds."
-TOLD_AS_THEY_ARE = (EmbedderMismatchError, StoreDamagedError, StoreFullError, StoreTooNewError)
 
 
 class MemoryTool(ABC, Generic[RequestT]):
@@ -78,34 +65,10 @@ def answer(text: str, response: BaseModel) -> dict[str, Any]:
 
 
 def describe(error: Exception) -> ErrorResponse:
-    """What a client may know of a failure."""
-    if isinstance(error, ValidationError):
-        return _failure("validation", "INVALID_ARGUMENTS", 400, _problem(error), recoverable=True)
-    if isinstance(error, InvalidInputError):
-        return _failure("validation", "INVALID_ARGUMENTS", 400, str(error), recoverable=True)
-    if isinstance(error, MemoryNotFoundError):
-        return _failure("not_found", "MEMORY_NOT_FOUND", 404, str(error), recoverable=True)
-    if isinstance(error, JobNotFoundError):
-        return _failure("not_found", "JOB_NOT_FOUND", 404, str(error), recoverable=True)
-    if isinstance(error, TOLD_AS_THEY_ARE):
-        return _failure("database", type(error).__name__.removesuffix("Error").upper(), 503, without_paths(str(error)))
-    if isinstance(error, StoreUnavailableError):
-        return _failure(
-            "database", "STOREUNAVAILABLE", 503, without_paths(str(error)), recoverable=True, retry_after_seconds=5
-        )
-    if isinstance(error, DatabaseError):
-        return _failure("database", "DATABASE_UNAVAILABLE", 503, RETRY, recoverable=True, retry_after_seconds=5)
-    if isinstance(error, LLMUnavailableError):
-        return without_llm(error)
-    if isinstance(error, ConfigurationError):
-        return _failure("internal", "CONFIGURATION", 503, without_paths(str(error)))
-    kind: ErrorType = "processing" if isinstance(error, ProcessingError) else "internal"
-    return _failure(kind, f"{kind.upper()}_ERROR", 500, GENERIC)
-
-
-def _failure(kind: ErrorType, code: str, status: int, message: str, **more: Any) -> ErrorResponse:
-    parts = {"recoverable": False} | more
-    return ErrorResponse(message=message, error_type=kind, error_code=code, status_code=status, **parts)
+    """What a client may know of a failure: of a wrong argument the field and the rule, of any other what the core tells."""
+    return describe_failure(
+        InvalidInputError(_problem(error)) if isinstance(error, ValidationError) else error, GENERIC
+    )
 
 
 def _problem(error: ValidationError) -> str:

@@ -1,5 +1,8 @@
 """get_memory: a whole memory, in pages."""
 
+import json
+import textwrap
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
@@ -8,6 +11,10 @@ from zapomni_db.records import Memory
 from zapomni_mcp.kinds import kind_words
 from zapomni_mcp.schemas import GetMemoryRequest, GetMemoryResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer
+
+_LONGEST_VALUE = 120
+_MOST_METADATA = 600
+"""Characters of metadata in the readable answer: of each entry, and of all."""
 
 
 class GetMemoryTool(MemoryTool[GetMemoryRequest]):
@@ -20,8 +27,8 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
         "type": "object",
         "properties": {
             "memory_id": {"type": "string", "description": "ID from a search hit.", "minLength": 1},
-            "offset": {"type": "integer", "description": "First character.", "minimum": 0, "default": 0},
-            "max_chars": {"type": "integer", "description": "Page size.", "minimum": 1, "default": 8000},
+            "offset": {"type": ["integer", "null"], "description": "First character.", "minimum": 0, "default": 0},
+            "max_chars": {"type": ["integer", "null"], "description": "Page size.", "minimum": 1, "default": 8000},
         },
         "required": ["memory_id"],
         "additionalProperties": False,
@@ -52,12 +59,27 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
             replaces=list(memory.replaces),
             replaced_by=memory.replaced_by,
         )
-        more = (
-            f"\n\n[characters {request.offset:,} to {end:,} of {len(memory.text):,}; next: offset={end}]"
-            if following
-            else ""
-        )
-        return answer(f"{_about(memory)}\n\n{page}{more}", response)
+        return answer(f"{_about(memory)}\n\n{page}{_place(request.offset, end, len(memory.text))}", response)
+
+
+def _place(begin: int, end: int, total: int) -> str:
+    """Where a page is, unless it is the last one."""
+    if begin >= total:
+        return f"[offset {begin:,} is past the end: the text has {total:,} characters]"
+    return f"\n\n[characters {begin:,} to {end:,} of {total:,}; next: offset={end}]" if end < total else ""
+
+
+def _others(metadata: Mapping[str, Any]) -> list[str]:
+    """The rest of the metadata, in short, as far as there is room; the structured answer has all of it."""
+    rest = [(key, value) for key, value in metadata.items() if key not in ("source", "author", "tags")]
+    told: list[str] = []
+    for key, value in rest:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        told.append(textwrap.shorten(f"{key} {text}", _LONGEST_VALUE, placeholder="…"))
+        if sum(map(len, told)) > _MOST_METADATA:
+            break
+    left = len(rest) - len(told)
+    return [*told, f"and {left:,} more in metadata"] if left else told
 
 
 def _about(memory: Memory) -> str:
@@ -66,6 +88,7 @@ def _about(memory: Memory) -> str:
     parts += [f"{key} {value}" for key, value in (("source", memory.source), ("author", memory.author)) if value]
     if memory.tags:
         parts.append("tags " + ", ".join(memory.tags))
+    parts += _others(memory.metadata)
     if memory.deleted_at:
         parts.append("deleted; restore_memory brings it back")
     if memory.replaced_by:

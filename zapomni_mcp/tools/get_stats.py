@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from zapomni_core.models import EngineStats
 from zapomni_mcp.schemas import GetStatsRequest, GetStatsResponse, Statistics
+from zapomni_mcp.telling import embedder_words
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
 
@@ -37,7 +38,7 @@ def _lines(stats: EngineStats) -> list[str]:
     lines = [_headline(stats)]
     if stats.deleted_memories or stats.superseded_memories:
         lines.append(f"Hidden: {stats.deleted_memories:,} deleted, {stats.superseded_memories:,} replaced")
-    lines.append(f"Store: {stats.store} at {stats.location}; embedder: {_embedder(stats) or 'none yet'}")
+    lines.append(f"Store: {stats.store} at {stats.location}; embedder: {embedder_words(stats.embedder)}")
     if stats.avg_query_latency_ms is not None:
         lines.append(f"Average search: {stats.avg_query_latency_ms:.0f} ms")
     if stats.jobs:
@@ -58,10 +59,6 @@ def _llm(state: Mapping[str, Any]) -> str:
     return f"Language model: {state['model']} by {state['provider']}, {doing}"
 
 
-def _embedder(stats: EngineStats) -> str | None:
-    return f"{stats.embedder.name} ({stats.embedder.model}, {stats.embedder.dimension})" if stats.embedder else None
-
-
 def _statistics(stats: EngineStats) -> Statistics:
     return Statistics(
         total_memories=stats.total_memories,
@@ -74,7 +71,7 @@ def _statistics(stats: EngineStats) -> Statistics:
         superseded_memories=stats.superseded_memories,
         workspaces=list(stats.workspaces),
         store=stats.store,
-        embedder=_embedder(stats),
+        embedder=embedder_words(stats.embedder) if stats.embedder else None,
         jobs=asdict(stats.jobs) if stats.jobs else None,
         llm=dict(stats.llm) if stats.llm else None,
         plugins=[dict(plugin) for plugin in stats.plugins],

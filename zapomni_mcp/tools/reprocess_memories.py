@@ -26,7 +26,7 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
                 "description": "Only these.",
             },
             "limit": {
-                "type": "integer",
+                "type": ["integer", "null"],
                 "minimum": 1,
                 "maximum": 1000,
                 "default": 100,

@@ -6,8 +6,12 @@ from pydantic import BaseModel
 
 from zapomni_core.models import SearchHit, SearchResult
 from zapomni_mcp.kinds import kind_words
-from zapomni_mcp.schemas import SearchHitResponse, SearchMemoryRequest, SearchMemoryResponse
+from zapomni_mcp.schemas import SearchMemoryRequest, SearchMemoryResponse
+from zapomni_mcp.schemas import SearchResult as FoundMemory
+from zapomni_mcp.telling import headline
 from zapomni_mcp.tools.answering import MemoryTool, answer
+
+_LONGEST_HEADING = 28
 
 
 class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
@@ -23,7 +27,13 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
         "type": "object",
         "properties": {
             "query": {"type": "string", "description": "A question or key words.", "minLength": 1, "maxLength": 1000},
-            "limit": {"type": "integer", "description": "Most memories.", "minimum": 1, "maximum": 100, "default": 10},
+            "limit": {
+                "type": ["integer", "null"],
+                "description": "Most memories.",
+                "minimum": 1,
+                "maximum": 100,
+                "default": 10,
+            },
             "filters": {
                 "type": ["object", "null"],
                 "description": "tags (all), source, author, conversation, kind, date_from, date_to (ISO), or any metadata key; "
@@ -47,31 +57,27 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
 
 
 def _readable(result: SearchResult) -> str:
-    parts = [_headline(result), *(_hit(number, hit) for number, hit in enumerate(result.hits, start=1))]
+    parts = [headline(result), *(_hit(number, hit) for number, hit in enumerate(result.hits, start=1))]
     if result.degraded:
         parts.append(f"Note: {result.degraded}")
     return "\n\n".join(parts)
 
 
-def _headline(result: SearchResult) -> str:
-    where = f"{result.memories_searched:,} memories in workspace '{result.workspace}'"
-    left_out = result.memories_in_workspace - result.memories_searched
-    filtered = f" (the filters left out {left_out:,})" if left_out else ""
-    if not result.hits:
-        return f"Nothing found among {where}{filtered}."
-    count = f"{len(result.hits)} result{'s' if len(result.hits) > 1 else ''}"
-    if result.verdict == "nothing relevant":
-        return f"Probably nothing relevant among {where}{filtered}; the nearest {count}:"
-    return f"Found {count} ({result.verdict} match) among {where}{filtered}:"
-
-
 def _hit(number: int, hit: SearchHit) -> str:
     date = (hit.timestamp or hit.created_at).date().isoformat()
-    what = kind_words(hit.kind, hit.role, hit.conversation)
-    who, why = (_short(hit.source, 28), _short(hit.author, 18)), _short(", ".join(hit.why), 40)
-    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", why]
-    heading = f"{hit.heading}: " if hit.heading else ""
+    what, heading = kind_words(hit.kind, hit.role, hit.conversation), _heading(hit)
+    who, why = (_short(hit.source, 28), _short(hit.author, 18)), ", ".join(hit.why)
+    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", _short(why, 40 - len(heading))]
     return f"[{number}] {' · '.join(part for part in about if part)}\n{heading}{hit.text.strip()}"
+
+
+def _heading(hit: SearchHit) -> str:
+    """The headings above a hit that its text does not show; only the nearest where there is no room for all."""
+    shown = {line.lstrip("#").strip() for line in hit.text.splitlines() if line.startswith("#")}
+    parts = [part for part in hit.heading.split(" > ") if part not in shown]
+    while len(parts) > 1 and len(" > ".join(parts)) > _LONGEST_HEADING:
+        parts = parts[1:]
+    return f"{_short(' > '.join(parts), _LONGEST_HEADING)}: " if any(parts) else ""
 
 
 def _short(text: str, most: int) -> str:
@@ -83,7 +89,7 @@ def _short(text: str, most: int) -> str:
 def _structured(result: SearchResult) -> SearchMemoryResponse:
     return SearchMemoryResponse(
         status="degraded" if result.degraded else "success",
-        message=result.degraded or _headline(result),
+        message=result.degraded or headline(result),
         count=len(result.hits),
         confidence=round(result.confidence, 4),
         verdict=result.verdict,
@@ -94,8 +100,8 @@ def _structured(result: SearchResult) -> SearchMemoryResponse:
     )
 
 
-def _structured_hit(hit: SearchHit) -> SearchHitResponse:
-    return SearchHitResponse(
+def _structured_hit(hit: SearchHit) -> FoundMemory:
+    return FoundMemory(
         memory_id=hit.memory_id,
         text=hit.text,
         similarity_score=round(hit.similarity_score, 4),

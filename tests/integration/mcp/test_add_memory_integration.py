@@ -214,7 +214,7 @@ class TestTheEmbedderOfTheStore:
         other = open_house(embedder="default")
         for tool, arguments in [("add_memory", {"text": "x"}), ("search_memory", {"query": "bridge"})]:
             result = await other.call(tool, **arguments)
-            assert result["structuredContent"]["error_code"] == "EMBEDDERMISMATCH"
+            assert result["structuredContent"]["error_code"] == "EMBEDDER_MISMATCH"
             assert text_of(result) == (
                 "Error: the store's vectors were made by embedder 'hashing', the settings ask for 'default'; "
                 "run: zapomni reindex --embedder default"

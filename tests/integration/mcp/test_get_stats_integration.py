@@ -24,7 +24,11 @@ async def test_it_counts_what_is_kept_hidden_and_searched(house, path):
     told = result["structuredContent"]["statistics"]
     assert (told["total_memories"], told["total_chunks"]) == (1, 1)
     assert (told["deleted_memories"], told["superseded_memories"]) == (1, 1)
-    assert (told["graph_name"], told["store"], told["embedder"]) == ("default", "sqlite", "hashing (hashing-256, 256)")
+    assert (told["graph_name"], told["store"], told["embedder"]) == (
+        "default",
+        "sqlite",
+        "hashing (hashing-256, 256 dimensions)",
+    )
     assert told["avg_query_latency_ms"] > 0
     files = [path, path.with_name(path.name + "-wal")]
     assert told["database_size_mb"] == round(sum(file.stat().st_size for file in files if file.exists()) / 2**20, 3)
@@ -69,6 +73,6 @@ async def test_it_needs_no_embedder(open_house):
 async def test_a_file_that_is_no_store_is_told_as_what_it_is(house, path):
     path.write_text("This is a diary, not a database. " * 100)
     result = await house.call("get_stats")
-    assert result["structuredContent"]["error_code"] == "STOREDAMAGED"
+    assert result["structuredContent"]["error_code"] == "STORE_DAMAGED"
     assert "The store … is damaged" in text_of(result)
     assert str(path) not in str(result)

@@ -148,9 +148,16 @@ async def test_an_embedder_that_fails_leaves_the_words_and_says_so(open_house, k
 async def test_the_answer_has_the_size_that_was_asked_for(house):
     for number in range(20):
         await house.add(f"The garden has a tree of kind {number}. It was planted long ago. " * 5)
-    told = await house.ask("search_memory", query="tree garden", limit=20, max_tokens=200)
-    assert sum(len(hit["text"]) for hit in told["results"]) <= 800
-    assert 1 <= told["count"] < 20
+    result = await house.call("search_memory", query="tree garden", limit=20, max_tokens=500)
+    assert len(text_of(result)) <= 2000
+    assert 2 <= result["structuredContent"]["count"] < 20
+
+
+async def test_the_answer_has_the_size_that_was_asked_for_however_short_the_memories_are(house):
+    for number in range(60):
+        await house.add(f"Tree {number}.", {"source": "a list of all trees in the garden"})
+    result = await house.call("search_memory", query="tree", limit=60, max_tokens=100)
+    assert len(text_of(result)) <= 400
 
 
 async def test_a_memory_is_found_by_its_exact_text_its_word_and_its_id(house, kept):

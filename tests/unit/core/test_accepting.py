@@ -7,7 +7,7 @@ import pytest
 from zapomni_core.host.accepting import acceptor
 from zapomni_core.host.schemas import check_schema, validator
 from zapomni_core.responses import ErrorResponse, response_schema
-from zapomni_mcp.schemas import SearchHitResponse, SearchMemoryResponse
+from zapomni_mcp.schemas import SearchMemoryResponse, SearchResult
 from zapomni_mcp.tools.search_memory import SearchMemoryTool
 
 NAMES = ["a", "b", "c"]
@@ -132,7 +132,7 @@ def test_a_value_without_end_is_not_accepted():
 
 
 def test_a_search_is_checked_without_jsonschema():
-    hit = SearchHitResponse(memory_id="1", text="a", similarity_score=0.5, why=["a"])
+    hit = SearchResult(memory_id="1", text="a", similarity_score=0.5, why=["a"])
     answer = SearchMemoryResponse(
         status="success",
         message="",

@@ -62,12 +62,17 @@ def test_the_default_embedder_is_made_without_loading_its_model():
 
 @pytest.mark.parametrize(
     ("url", "path"),
-    [("sqlite:///data/memory.db", "/data/memory.db"), ("sqlite:///a%20b/%D0%BF.db", "/a b/п.db"), (None, None)],
+    [
+        ("sqlite:///data/memory.db", "/data/memory.db"),
+        ("sqlite:///a%20b/%D0%BF.db", "/a b/п.db"),
+        ("sqlite:///a#1/b?c=d.db", "/a#1/b?c=d.db"),
+        (None, None),
+    ],
 )
 def test_the_sqlite_store_is_where_its_url_says(url, path):
     store = Providers(BUILT_IN).get("store", "sqlite").factory(ProviderContext(settings=Settings(), url=url))
     assert isinstance(store, SQLiteStore)
-    assert store._access._path == (Path(path) if path else default_store_file())
+    assert store._access.path == (Path(path) if path else default_store_file())
 
 
 def test_the_default_store_is_in_the_users_data_directory(monkeypatch, tmp_path):

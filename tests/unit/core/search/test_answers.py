@@ -6,6 +6,7 @@ import pytest
 
 from zapomni_core.errors import ProcessingError
 from zapomni_core.models import SearchHit
+from zapomni_core.search import answers
 from zapomni_core.search.answers import cut_to
 
 
@@ -34,16 +35,18 @@ def _hit(text):
         ([], 5, []),
     ],
 )
-def test_whole_hits_come_first_and_the_last_is_cut_at_a_sentence(texts, tokens, expected):
+def test_whole_hits_come_first_and_the_last_is_cut_at_a_sentence(texts, tokens, expected, monkeypatch):
+    monkeypatch.setattr(answers, "ABOUT_ALL", 0)
+    monkeypatch.setattr(answers, "ABOUT_HIT", 0)
     assert [hit.text for hit in cut_to([_hit(text) for text in texts], tokens)] == expected
 
 
-async def test_an_answer_has_no_more_text_than_asked_for(engine):
+@pytest.mark.parametrize(("tokens", "count"), [(20, 1), (80, 1), (130, 2), (200, 3), (1000, 5)])
+async def test_an_answer_is_no_larger_than_asked_for(engine, tokens, count):
     for number in range(5):
         await engine.add_memory(f"The gate code of house {number} is 44{number}.")
-    hits = (await engine.search_memory("gate code", max_tokens=20)).hits
-    assert len(hits) == 2
-    assert sum(len(hit.text) for hit in hits) <= 80
+    hits = (await engine.search_memory("gate code", max_tokens=tokens)).hits
+    assert [hit.text for hit in hits] == [hit.text for hit in (await engine.search_memory("gate code")).hits][:count]
 
 
 async def test_the_best_hit_has_the_confidence_as_its_score_and_the_others_less(engine):

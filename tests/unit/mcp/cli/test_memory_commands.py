@@ -88,7 +88,7 @@ def test_what_was_deleted_is_restored_by_adding_it_again(zapomni, remember):
 
 def test_what_is_said_of_a_text_is_kept_with_it(document, remember):
     options = ["--tag", "a", "--tag", "b", "--source", "s", "--author", "Ada", "--conversation", "c"]
-    more = ["--timestamp", "2024-05-08", "--language", "text", "--metadata", '{"project": "x", "author": "Bob"}']
+    more = ["--timestamp", "2024-05-08", "--language", "text", "--metadata", '{"project": "x"}']
     memory = document("get", remember("A text", *options, *more))
     assert memory["metadata"] == {
         "tags": ["a", "b"],
@@ -165,6 +165,11 @@ def test_a_correction_replaces_and_keeps_the_old_one_readable(zapomni, document,
         (["purge", "--days", "-1", "--yes"], "--days"),
         (["purge"], "--yes"),
         (["backup"], "TARGET"),
+        (["search", "x", "--tag", "a", "--filter", '{"tags": ["b"]}'], "tags: given in --filter and by an option"),
+        (
+            ["add", "x", "--source", "a", "--metadata", '{"source": "b"}'],
+            "source: given in --metadata and by an option",
+        ),
         (["restore-backup", "nowhere.db"], "does not exist"),
         (["backup", "."], "is a directory"),
         (["backup", "no/such/place.db"], "There is no directory"),
@@ -396,9 +401,9 @@ def test_reindexing_changes_the_embedder_and_says_what_it_does(zapomni, document
     result = zapomni("reindex", "--embedder", "another")
     assert result.exit_code == 0
     assert result.stdout == "Embedder: another (hashing-64, 64 dimensions); 2 chunks embedded now.\n"
-    plan, restart, setting = result.stderr.splitlines()
+    plan, others, setting = result.stderr.splitlines()
     assert plan == "2 chunks to embed, in all workspaces; until that is done, the old vectors serve."
-    assert restart.startswith("Restart the servers")
+    assert others == "Servers that are running follow, unless their settings name another embedder."
     assert setting == "The settings still say embedder = 'hashing': change that to 'another'."
 
 

@@ -187,4 +187,4 @@ async def test_a_full_disk_is_told_as_what_it_is(tool):
     tool.core_engine.add_memory.side_effect = StoreFullError("the disk is full; nothing was written")
     result = await tool.execute({"text": "valid"})
     assert text_of(result) == "Error: the disk is full; nothing was written"
-    assert result["structuredContent"]["error_code"] == "STOREFULL"
+    assert result["structuredContent"]["error_code"] == "STORE_FULL"

@@ -31,14 +31,15 @@ def test_it_takes_an_engine_and_nothing_else(engine):
         GetMemoryTool(core_engine=engine)
 
 
-async def test_a_short_memory_is_one_page(tool):
-    said, record = await page(tool)
+@pytest.mark.parametrize("left_out", [{}, {"offset": None, "max_chars": None}])
+async def test_a_short_memory_is_one_page(tool, left_out):
+    said, record = await page(tool, **left_out)
     assert said == (
-        f"Memory {MEMORY_ID} · stored 2026-05-08 · source chat · tags hobby, ada\n\nAda keeps bees behind the house."
+        f"Memory {MEMORY_ID} · stored 2026-05-08 · source chat · tags hobby, ada · level 3\n\nAda keeps bees behind the house."
     )
     assert record | {"processing_time_ms": 0} == {
         "status": "success",
-        "message": f"Memory {MEMORY_ID} · stored 2026-05-08 · source chat · tags hobby, ada",
+        "message": f"Memory {MEMORY_ID} · stored 2026-05-08 · source chat · tags hobby, ada · level 3",
         "episode_id": MEMORY_ID,
         "processing_time_ms": 0,
         "memory_id": MEMORY_ID,
@@ -93,14 +94,37 @@ async def test_a_page_says_where_the_next_one_begins(tool, make_memory):
 
 @pytest.mark.parametrize("offset", [32, 1000, 10**30])
 async def test_a_page_past_the_end_is_empty_and_the_last(tool, offset):
-    _, record = await page(tool, offset=offset)
+    said, record = await page(tool, offset=offset)
     assert (record["text"], record["next_offset"], record["total_chars"]) == ("", None, 32)
+    assert said.endswith(f"[offset {offset:,} is past the end: the text has 32 characters]")
+
+
+async def test_metadata_is_told_whatever_its_keys_are(tool, make_memory):
+    metadata = {"project": "bees", "timestamp": "2026-05-08", "language": "python", "deep": {"a": [1]}, "tags": ["x"]}
+    tool.core_engine.get_memory.return_value = make_memory(metadata=metadata)
+    said, _ = await page(tool)
+    assert ' · project bees · timestamp 2026-05-08 · language python · deep {"a": [1]}\n' in said
+
+
+async def test_much_metadata_is_told_in_part(tool, make_memory):
+    metadata = {f"key {number}": "long " * 100 for number in range(10_000)}
+    tool.core_engine.get_memory.return_value = make_memory(metadata=metadata)
+    said, record = await page(tool)
+    assert len(said) < 1000
+    assert "more in metadata" in said
+    assert record["metadata"] == metadata
 
 
 async def test_what_became_of_a_memory_is_said(tool, make_memory):
     gone = datetime(2026, 6, 1, tzinfo=UTC)
     tool.core_engine.get_memory.return_value = make_memory(
-        deleted_at=gone, replaced_by="newer", replaces=("older", "oldest"), author="Grace", source="", tags=()
+        deleted_at=gone,
+        replaced_by="newer",
+        replaces=("older", "oldest"),
+        author="Grace",
+        source="",
+        tags=(),
+        metadata={},
     )
     said, record = await page(tool)
     assert said.splitlines()[0] == (
@@ -131,7 +155,6 @@ async def test_deep_metadata_comes_back_as_it_is(tool, make_memory):
         ({"memory_id": "x", "offset": -1}, "offset: Input should be greater than or equal to 0"),
         ({"memory_id": "x", "offset": "here"}, "offset: Input should be a valid integer"),
         ({"memory_id": "x", "max_chars": 0}, "max_chars: Input should be greater than or equal to 1"),
-        ({"memory_id": "x", "max_chars": None}, "max_chars: Input should be a valid integer"),
         ({"memory_id": "x", "page": 2}, "page: Extra inputs are not permitted"),
     ],
 )

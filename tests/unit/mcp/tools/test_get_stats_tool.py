@@ -46,7 +46,7 @@ def test_it_takes_an_engine_and_nothing_else(engine):
 async def test_it_says_how_much_there_is_and_on_what_it_runs(tool):
     assert text_of(await tool.execute({})) == (
         "Stats: 1,234 memories, 5,678 chunks, 12.3 MB in workspace 'default'\n"
-        "Store: sqlite at /data/memory.db; embedder: default (use-multilingual-v3, 512)"
+        "Store: sqlite at /data/memory.db; embedder: default (use-multilingual-v3, 512 dimensions)"
     )
 
 
@@ -73,7 +73,7 @@ async def test_the_structured_answer_has_the_fields_of_the_specification(tool):
         "superseded_memories": 0,
         "workspaces": ["default", "work"],
         "store": "sqlite",
-        "embedder": "default (use-multilingual-v3, 512)",
+        "embedder": "default (use-multilingual-v3, 512 dimensions)",
         "jobs": None,
         "llm": None,
         "plugins": [],
@@ -100,7 +100,7 @@ async def test_hidden_memories_searches_and_failed_plugins_have_a_line_each(tool
     result = await tool.execute({})
     assert text_of(result).splitlines()[1:] == [
         "Hidden: 1,000 deleted, 2 replaced",
-        "Store: sqlite at /data/memory.db; embedder: default (use-multilingual-v3, 512)",
+        "Store: sqlite at /data/memory.db; embedder: default (use-multilingual-v3, 512 dimensions)",
         "Average search: 8 ms",
         "Plugin weather failed at import: no module 'rain' (fix: install rain)",
     ]

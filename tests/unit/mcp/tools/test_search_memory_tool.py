@@ -133,8 +133,27 @@ async def test_the_heading_stands_before_the_text_and_what_is_missing_leaves_no_
 
 
 @pytest.mark.parametrize(
+    ("heading", "text", "told"),
+    [
+        ("Garden > Bees", "## Bees\nThey are behind the house.", "Garden: ## Bees\nThey are behind the house."),
+        ("Bees", "# Bees\nThey are behind the house.", "# Bees\nThey are behind the house."),
+        ("Garden > " * 9 + "Bees", "They.", "Garden > Garden > Bees: They."),
+        ("The heading of a chapter without end", "They.", "The heading of a chapter wi…: They."),
+    ],
+)
+async def test_no_heading_is_told_twice_and_the_nearest_are_told_first(tool, heading, text, told):
+    tool.core_engine.search_memory.return_value = make_result(make_hit(heading=heading, text=text))
+    _headline, hit = text_of(await tool.execute({"query": "bees"})).split("\n\n")
+    assert hit.split("\n", 1)[1] == told
+
+
+@pytest.mark.parametrize(
     ("result", "headline"),
     [
+        (
+            make_result(make_hit(), memories_searched=1, memories_in_workspace=1),
+            "Found 1 result (good match) among 1 memory in workspace 'default':",
+        ),
         (make_result(), "Nothing found among 1,234 memories in workspace 'default'."),
         (
             make_result(memories_searched=4),
@@ -174,7 +193,7 @@ async def test_a_degraded_search_says_what_was_not_searched(tool):
         ({}, {"limit": 10, "filters": None}),
         ({"limit": 1}, {"limit": 1, "filters": None}),
         ({"limit": 100, "filters": {"tags": ["a"]}}, {"limit": 100, "filters": {"tags": ["a"]}}),
-        ({"filters": None, "max_tokens": None}, {"limit": 10, "filters": None}),
+        ({"limit": None, "filters": None, "max_tokens": None}, {"limit": 10, "filters": None}),
         ({"max_tokens": 1}, {"limit": 10, "filters": None, "max_tokens": 1}),
     ],
 )
@@ -196,7 +215,6 @@ async def test_the_engine_is_asked_once_for_what_was_given(tool, arguments, aske
         ({"query": "bees", "limit": 101}, "limit: Input should be less than or equal to 100"),
         ({"query": "bees", "limit": 1.5}, "limit: Input should be a valid integer"),
         ({"query": "bees", "limit": "many"}, "limit: Input should be a valid integer"),
-        ({"query": "bees", "limit": None}, "limit: Input should be a valid integer"),
         ({"query": "bees", "filters": "secret"}, "filters: Input should be a valid dictionary"),
         ({"query": "bees", "filters": ["secret"]}, "filters: Input should be a valid dictionary"),
         ({"query": "bees", "max_tokens": 0}, "max_tokens: Input should be greater than or equal to 1"),

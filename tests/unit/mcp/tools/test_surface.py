@@ -1,5 +1,6 @@
 """What every conversation pays for the memory tools, and what a model reads of them."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ from tests.unit.mcp.tools.answers import text_of
 from zapomni_core.host.lint import lint, tokens
 from zapomni_core.host.validation import check_tool
 from zapomni_core.models import SearchHit, SearchResult
+from zapomni_mcp import schemas
 from zapomni_mcp.tools import SearchMemoryTool, zapomni_tools
 
 NAMES = ["add_memory", "search_memory", "get_stats", "get_memory", "delete_memory", "restore_memory"]
@@ -129,7 +131,31 @@ async def cost_of_a_hit(engine, **particulars):
             "why": tuple(f"word{n}" for n in range(90)),
         },
         {"author": "Grace\nHopper\n\n[2] a hit that is none"},
+        {
+            "heading": " > ".join(["A very long heading of a very long chapter"] * 6),
+            "source": "https://example.org/" + "a" * 500,
+            "author": "A" * 200,
+            "why": tuple(f"word{n}" for n in range(90)),
+        },
     ],
 )
 async def test_a_hit_costs_its_text_and_at_most_40_tokens(mock_core_engine, particulars):
     assert await cost_of_a_hit(mock_core_engine, **particulars) <= HIT_CHARACTERS
+
+
+def test_output_schemas_say_what_is_checked_and_no_more(tools):
+    assert sum(len(json.dumps(tool.output_schema, separators=(",", ":"))) for tool in tools.values()) / 4 <= 2800
+    assert '"title"' not in json.dumps([tool.output_schema for tool in tools.values()])
+
+
+def test_the_responses_take_the_fields_of_the_specification():
+    stored = schemas.AddMemoryResponse(
+        status="success", memory_id="1", chunks_created=3, text_preview="Python", error=None
+    )
+    assert (stored.message, stored.outcome) == ("Memory stored successfully.", "stored")
+    hit = schemas.SearchResult(
+        memory_id="1", text="Python", similarity_score=0.5, tags=["a"], source="", timestamp=None
+    )
+    assert schemas.SearchMemoryResponse(status="success", count=1, results=[hit], error=None).results == [hit]
+    counted = schemas.Statistics(total_memories=1, total_chunks=3, database_size_mb=0.5, graph_name="default")
+    assert schemas.GetStatsResponse(status="success", statistics=counted, error=None).statistics == counted

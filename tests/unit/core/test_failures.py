@@ -1,0 +1,84 @@
+"""A failure is told in the same way wherever it happens, and never with a place on this machine."""
+
+import re
+
+import pytest
+
+from zapomni_core import errors as core_errors
+from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError
+from zapomni_core.failures import describe_failure
+from zapomni_core.masking import without_paths
+from zapomni_db import errors as db_errors
+from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreUnavailableError
+from zapomni_db.sqlite.failures import shown
+
+GENERIC = "Something went wrong."
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "status", "recoverable"),
+    [
+        (db_errors.InvalidInputError("text is empty"), "INVALID_ARGUMENTS", 400, True),
+        (db_errors.MemoryNotFoundError("there is no memory x"), "MEMORY_NOT_FOUND", 404, True),
+        (db_errors.JobNotFoundError("there is no job x"), "JOB_NOT_FOUND", 404, True),
+        (db_errors.EmbedderMismatchError("run: zapomni reindex"), "EMBEDDER_MISMATCH", 503, False),
+        (StoreDamagedError("go back to a backup"), "STORE_DAMAGED", 503, False),
+        (db_errors.StoreTooNewError("update Zapomni"), "STORE_TOO_NEW", 503, False),
+        (StoreFullError("free some space"), "STORE_FULL", 503, True),
+        (StoreUnavailableError("try again"), "STORE_UNAVAILABLE", 503, True),
+        (ConfigurationError("the store keeps no graph"), "CONFIGURATION", 503, False),
+        (ToolError("not today"), "REFUSED", 400, True),
+    ],
+)
+def test_what_is_meant_for_the_client_is_told_as_it_is(error, code, status, recoverable):
+    told = describe_failure(error, GENERIC)
+    assert (told.message, told.error_code, told.status_code, told.recoverable) == (
+        str(error),
+        code,
+        status,
+        recoverable,
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (DatabaseError("secret"), "DATABASE_UNAVAILABLE", "Database temporarily unavailable."),
+        (ProcessingError("secret"), "PROCESSING_ERROR", GENERIC),
+        (KeyError("secret"), "INTERNAL_ERROR", GENERIC),
+    ],
+)
+def test_of_anything_else_only_the_kind_is_told(error, code, message):
+    told = describe_failure(error, GENERIC)
+    assert told.error_code == code
+    assert told.message.startswith(message)
+
+
+def test_every_code_is_words_in_capitals():
+    kinds = [kind for kind in (*vars(db_errors).values(), *vars(core_errors).values()) if isinstance(kind, type)]
+    simple = [kind for kind in kinds if kind.__init__ in (Exception.__init__, ValueError.__init__)]
+    assert len(simple) > 8
+    for kind in simple:
+        code = describe_failure(kind("x"), GENERIC).error_code
+        assert re.fullmatch(r"[A-Z]+(_[A-Z]+)*", code)
+        assert not re.search("STORE[A-Z]|EMBEDDER[A-Z]", code)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/ada/memory.db",
+        "/home/ada/my own files/memory.db",
+        "/home/ada/the store's place/it's here.db",
+        "C:\\Users\\Ada Lovelace\\memory.db",
+        "/home/ada/(old)/a,b;c.db",
+    ],
+)
+def test_no_place_is_told(path):
+    said = without_paths(f"The store {shown(path)} is damaged (its file is short); delete {shown(path + '.lock')}.")
+    assert said == "The store … is damaged (its file is short); delete …."
+
+
+def test_what_is_no_place_stays():
+    said = "the embedder's vectors and/or 'words' of 3/4 texts: run zapomni reindex --embedder 'mine'"
+    assert without_paths(said) == said

@@ -1,0 +1,26 @@
+"""What tools and commands say in the same words."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zapomni_core.models import SearchResult
+    from zapomni_db.records import EmbedderIdentity
+
+
+def headline(result: "SearchResult") -> str:
+    """How many hits there are, how far they can be trusted, and what was searched."""
+    searched = result.memories_searched
+    where = f"{searched:,} memor{'y' if searched == 1 else 'ies'} in workspace '{result.workspace}'"
+    left_out = result.memories_in_workspace - searched
+    filtered = f" (the filters left out {left_out:,})" if left_out else ""
+    if not result.hits:
+        return f"Nothing found among {where}{filtered}."
+    count = f"{len(result.hits)} result{'s' * (len(result.hits) != 1)}"
+    if result.verdict == "nothing relevant":
+        return f"Probably nothing relevant among {where}{filtered}; the nearest {count}:"
+    return f"Found {count} ({result.verdict} match) among {where}{filtered}:"
+
+
+def embedder_words(embedder: "EmbedderIdentity | None") -> str:
+    """An embedder for people."""
+    return f"{embedder.name} ({embedder.model}, {embedder.dimension} dimensions)" if embedder else "none yet"
