@@ -73,7 +73,11 @@ BUILT_IN = (
         kind="embedder", name="default", factory=make_default_embedder, summary="Multilingual, offline, 16 languages."
     ),
     Provider(
-        kind="extractor", name="rules", factory=make_rules_extractor, summary="By patterns, offline, in any script."
+        kind="extractor",
+        name="rules",
+        factory=make_rules_extractor,
+        summary="By patterns, offline, in any script.",
+        asks_llm=False,
     ),
     Provider(
         kind="extractor", name="llm", factory=make_llm_extractor, summary="By the language model of the settings."
