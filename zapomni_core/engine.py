@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from zapomni_core.errors import ConfigurationError, LLMUnavailableError
-from zapomni_core.extracting import KIND, UNREAD, Reading, extract_job, kept_unread, read, read_kept, read_later
+from zapomni_core.extracting import KIND, UNREAD, Reading, kept_unread, read, read_kept, read_later
 from zapomni_core.intake import clean_metadata, clean_text, preview, read_particulars
 from zapomni_core.jobs.kinds import kind_by
-from zapomni_core.models import EngineStats, HostStats, MemoryResult, SearchResult
-from zapomni_core.parts import DEFAULT_EXTRACTOR, Parts
+from zapomni_core.models import EngineStats, HostStats, MemoryResult, Reprocessing, SearchResult, UnreadMemory
+from zapomni_core.parts import Parts
 from zapomni_core.provider import Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import Telemetry, timed
@@ -102,8 +102,23 @@ class MemoryEngine:
 
     @property
     def asks_llm(self) -> bool:
-        """Whether adding a memory asks a language model, or another extractor that may be away."""
-        return self.settings.extractor not in (None, DEFAULT_EXTRACTOR)
+        """Whether adding a memory asks an extractor that needs a language model, which may be away."""
+        return self._parts.asks_llm
+
+    @property
+    def extractor_problem(self) -> str | None:
+        """What is wrong with the extractor that the settings name, such as a model that they do not name; None if nothing."""
+        return self._parts.extractor_problem if self._parts.extracts else None
+
+    @property
+    def llm_available(self) -> bool | None:
+        """Whether asking the language model is worth trying now; None where none is asked."""
+        return None if self.llm_state is None else bool(self.llm_state.get("available", True))
+
+    @property
+    def llm_state(self) -> Mapping[str, Any] | None:
+        """Who is asked, how that went of late, and whether asking is worth trying now; None where nobody is."""
+        return self._parts.llm_state
 
     @property
     def extractor_name(self) -> str:
@@ -203,10 +218,10 @@ class MemoryEngine:
             return await self._add(text, metadata, replaces, UNREAD)
         if known := await self._known(text, metadata):
             return await self._add(text, metadata, replaces, known)
-        if not wait:
+        if not wait and self.asks_llm:
             return await self._add(text, metadata, replaces, read_later(self.reading_kind(KIND)))
         timestamp, mode = read_particulars(metadata).timestamp, self.settings.on_llm_unavailable
-        if mode == "fail":
+        if mode == "fail" or not self.asks_llm:
             return await self._add(text, metadata, replaces, await self._read_first(text, timestamp))
         unread = kept_unread(mode, self.reading_kind(KIND), self.settings.llm.wait_seconds)
         kept = await self._add(text, metadata, replaces, unread)
@@ -254,17 +269,19 @@ class MemoryEngine:
             left_out=reading.extraction.left_out if reading.extraction else 0,
         )
 
-    async def reprocess(self, memory_ids: "Sequence[str] | None" = None, limit: int = 100) -> "tuple[list[Job], int]":
-        """Queue the reading of memories: those named, else the oldest that the extractor has not read; and how many are left."""
-        wanted, unread = memory_ids, 0
-        if wanted is None:
-            wanted, unread = await self.graph.unread(self.workspace, self._parts.extractor.name, limit)
-        else:
-            for memory_id in wanted:
-                await self.get_memory(memory_id)
-        kind = self.reading_kind(KIND)
-        jobs = await self.submit([extract_job(kind, memory_id) for memory_id in dict.fromkeys(wanted)])
-        return jobs, max(unread - len(jobs), 0)
+    async def reprocess(self, memory_ids: "Sequence[str] | None" = None, limit: int = 100) -> Reprocessing:
+        """Queue the reading of memories: those named, else the oldest that the extractor has not read and no job is for."""
+        from zapomni_core.reprocessing import queue_named, queue_unread
+
+        if memory_ids:
+            return await queue_named(self, memory_ids)
+        return await queue_unread(self, self._parts.extractor.name, limit)
+
+    async def list_unread(self, limit: int = 100) -> tuple[list[UnreadMemory], int]:
+        """The oldest memories that the extractor has not read, and how many there are in all."""
+        from zapomni_core.reprocessing import list_unread
+
+        return await list_unread(self, self._parts.extractor.name, limit)
 
     async def search_memory(
         self,
@@ -376,8 +393,15 @@ class MemoryEngine:
             plugins=host.plugins,
             calls=host.calls,
             jobs=await self._parts.job_counts(self.workspace),
-            llm=self._parts.llm_state,
+            llm=self.llm_state,
+            unread_memories=await self._unread_memories(),
         )
+
+    async def _unread_memories(self) -> int | None:
+        """How many memories the language model has not read; None where none is asked, or its settings are wrong."""
+        if not self.asks_llm or self.extractor_problem:
+            return None
+        return (await self.graph.unread(self.workspace, self._parts.extractor.name, 0))[1]
 
     async def extract(self, text: str, *, timestamp: "datetime | None" = None) -> "Extraction":
         """What a text speaks of, by the extractor that the settings name; by rules where they name none.
@@ -385,6 +409,15 @@ class MemoryEngine:
         `timestamp` is when the text was true. LLMUnavailableError where the extractor needs a language model that is away.
         """
         return await self._parts.extractor.extract(text, timestamp=timestamp)
+
+    async def embed_entities(self, on_made: "Callable[[int], Awaitable[None]] | None" = None) -> int:
+        """Give a vector to every entity that has none; how many. The embedder is not loaded where all have one."""
+        from zapomni_core.reindexing import embed_entities
+
+        identity = await self.memories.embedder()
+        if identity is None or not await self.graph.without_vector(identity, 1):
+            return 0
+        return await self.with_embedder(lambda embedder: embed_entities(self.memories, embedder, on_made))
 
     async def embed(self, texts: list[str]) -> "list[Vector]":
         """Vectors of texts by the store's embedder, for plugins."""

@@ -1,11 +1,11 @@
 """What the engine gives back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from zapomni_db.records import EmbedderIdentity, JobCounts
+from zapomni_db.records import EmbedderIdentity, Job, JobCounts
 
 if TYPE_CHECKING:
     from zapomni_core.llm import LLMFailure
@@ -32,6 +32,24 @@ class MemoryResult:
     job_id: str | None = None
     failure: "LLMFailure | None" = None
     left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadMemory:
+    """A memory that was not read for entities."""
+
+    memory_id: str
+    text_preview: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Reprocessing:
+    """Jobs that were queued to read memories, how many others wait already, and how many memories have no job yet."""
+
+    jobs: Sequence[Job]
+    waiting: int = 0
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,5 +115,6 @@ class EngineStats:
     avg_query_latency_ms: float | None = None
     jobs: JobCounts | None = None
     llm: Mapping[str, Any] | None = None
+    unread_memories: int | None = None
     plugins: tuple[Mapping[str, Any], ...] = ()
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

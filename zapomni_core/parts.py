@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from zapomni_core.errors import ConfigurationError
 from zapomni_core.jobs.kinds import Kinds
 from zapomni_core.jobs.workplace import Workplace
 from zapomni_core.provider import ProviderContext, Providers
@@ -116,9 +117,32 @@ class Parts:
         return self._settings.extractor or DEFAULT_EXTRACTOR
 
     @property
+    def asks_llm(self) -> bool:
+        """Whether memories are read, when they are added, by an extractor that may ask a language model."""
+        if self._extractor_is_given:
+            return bool(getattr(self._extractor, "asks_llm", True))
+        named = self._settings.extractor
+        offered = [one for one in self._offered.of_kind("extractor") if one.name == named]
+        return named is not None and all(one.asks_llm for one in offered)
+
+    @property
+    def extractor_problem(self) -> str | None:
+        """Why the extractor that the settings name cannot be built; None where it can, or where they name none."""
+        try:
+            self.extractor  # noqa: B018 (it is built by being asked for)
+        except ConfigurationError as error:
+            return str(error)
+        return None
+
+    @property
     def llm_state(self) -> Mapping[str, Any] | None:
         """How the extractor's language model is doing, where it has one."""
-        return getattr(self.extractor, "state", None) if self.extracts else None
+        if not self.extracts:
+            return None
+        if problem := self.extractor_problem:
+            llm = self._settings.llm
+            return {"provider": llm.provider, "model": llm.model, "available": False, "problem": problem}
+        return getattr(self.extractor, "state", None)
 
     @property
     def extractor(self) -> "Extractor":

@@ -25,12 +25,14 @@ class Provider:
     """One replaceable part. The name is what the user writes: a store's is the scheme of its URL.
 
     Of stores, embedders and extractors one is chosen; of kinds of jobs all are there, each for the jobs of its name.
+    `asks_llm` is for extractors: one that says False needs no language model, so it is never away and never waited for.
     """
 
     kind: Kind
     name: str
     factory: Callable[[ProviderContext], Any]
     summary: str = ""
+    asks_llm: bool = True
 
 
 class Providers:

@@ -72,7 +72,9 @@ BUILT_IN = (
     Provider(
         kind="embedder", name="default", factory=make_default_embedder, summary="Multilingual, offline, 16 languages."
     ),
-    Provider(kind="extractor", name="rules", factory=make_rules_extractor, summary="By patterns, offline."),
+    Provider(
+        kind="extractor", name="rules", factory=make_rules_extractor, summary="By patterns, offline.", asks_llm=False
+    ),
     Provider(
         kind="extractor", name="llm", factory=make_llm_extractor, summary="By the language model of the settings."
     ),

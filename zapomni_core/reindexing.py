@@ -1,6 +1,6 @@
 """Makes the vectors of a whole store anew, by another embedder, while the old ones serve."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
 from zapomni_core.adding import indexed_text
@@ -11,6 +11,7 @@ from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound
 from zapomni_db.store import GraphStore, MemoryStore, Reembedding
 
+OnMade = Callable[[int], Awaitable[None]]
 BATCH = 512
 """Chunks that are kept at a time: about what a killed run has to do again."""
 
@@ -36,7 +37,7 @@ async def reindex(store: MemoryStore, embedder: Embedder, on_progress: OnBatch |
             return done
 
 
-async def embed_entities(store: MemoryStore, embedder: Embedder) -> int:
+async def embed_entities(store: MemoryStore, embedder: Embedder, on_made: OnMade | None = None) -> int:
     """Make the vectors that entities of all workspaces still wait for, if the store has a graph; how many."""
     graph: GraphStore | None = getattr(store, "graph", None)
     done = 0
@@ -44,6 +45,8 @@ async def embed_entities(store: MemoryStore, embedder: Embedder) -> int:
         vectors = await embedder.embed([name for _, name in entities])
         await graph.fill(embedder.identity, [(one, vector) for (one, _), vector in zip(entities, vectors, strict=True)])
         done += len(entities)
+        if on_made:
+            await on_made(done)
     return done
 
 

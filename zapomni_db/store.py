@@ -357,8 +357,9 @@ class GraphStore(Protocol):
         mentioned together after the rest, then those with most evidence.
 
         `at` asks for what was true then, superseded since or not; what does not say since when counts from its memory's
-        timestamp, else from when it was learned. Superseded relations come only if asked for. A relation comes with its
-        newest evidence, and with quotes of at most 300 characters.
+        timestamp, else from when it was learned. Superseded relations come only if asked for. Who is only mentioned
+        together is so in both directions. A relation comes with its newest evidence, and with quotes of at most 300
+        characters.
         """
         ...
 

@@ -1,11 +1,14 @@
 """Every tool of every plugin of ours, when what it needs is away."""
 
+from contextlib import suppress
 from typing import ClassVar
 
+import pytest
 import zapomni_plugin_graph
 import zapomni_plugin_hello
 import zapomni_plugin_sessions
 
+from zapomni_core.plugin import LLMUnavailableError, ToolResult, hookimpl
 from zapomni_core.testing import FailureContract
 from zapomni_mcp import tools
 
@@ -34,10 +37,15 @@ class TestMemoryToolsWithALanguageModel(FailureContract):
         "get_job": {"job_id": NOWHERE},
         "reprocess_memories": {},
     }
+    reading = ("add_memory", "reprocess_memories")
     settings: ClassVar = {
         "extractor": "llm",
         "llm": {"provider": "ollama", "model": "any", "base_url": "http://127.0.0.1:9"},
     }
+
+    async def fill(self, app):
+        """Memories that the model has not read."""
+        await app.app.engine.add_memory("Ada keeps bees.", wait_for_completion=False)
 
 
 class TestHello(FailureContract):
@@ -56,6 +64,7 @@ class TestGraph(FailureContract):
         "get_related": {"entity": "Ada"},
         "search_memory_nodes": {"query": "Ada"},
     }
+    reading = ("build_graph",)
 
 
 class TestSessions(FailureContract):
@@ -75,3 +84,78 @@ class TestSessions(FailureContract):
             "existing_tools_checked": ["add_memory"],
         },
     }
+
+
+class Liar:
+    """Hides every failure but the store's in an empty success."""
+
+    name = "find_things"
+    description = "Find things in memory, or say so."
+    input_schema: ClassVar = {
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "What to find."}},
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+
+    def __init__(self, engine, ask):
+        self.engine = engine
+        self.ask = ask
+
+    async def execute(self, arguments):
+        await self.engine.memories.stats(self.engine.workspace)
+        with suppress(LLMUnavailableError, OSError):
+            await self.ask(self.engine, arguments["query"])
+        return ToolResult.text("Found 0 things.", structured={"status": "success", "results": []})
+
+
+class Lying:
+    def __init__(self, ask):
+        self.ask = ask
+
+    @hookimpl
+    def zapomni_tools(self, engine):
+        return [Liar(engine, self.ask)]
+
+
+def contract_of(plugin):
+    """The contract on one plugin, which pytest does not collect."""
+    return type(
+        "Contract",
+        (FailureContract,),
+        {"plugin": plugin, "name": "liar", "calls": {"find_things": {"query": "tea with Ada"}}},
+    )()
+
+
+async def test_a_tool_that_hides_a_broken_embedder_is_found_out(tmp_path):
+    contract = contract_of(Lying(lambda engine, query: engine.embed([query])))
+    with pytest.raises(AssertionError, match="find_things hides in a success that the embedder failed"):
+        await contract.test_the_embedder_is_broken(tmp_path)
+    await contract.test_the_language_model_is_away("fail", "down", tmp_path)
+
+
+@pytest.mark.parametrize("fault", ["down", "refuses", "stalls"])
+async def test_a_tool_that_hides_a_language_model_that_is_away_is_found_out(tmp_path, fault):
+    contract = contract_of(Lying(lambda engine, query: engine.extract(query)))
+    with pytest.raises(AssertionError, match="find_things hides in a success that the language model failed"):
+        await contract.test_the_language_model_is_away("fail", fault, tmp_path)
+
+
+async def test_a_tool_that_repeats_in_an_error_what_it_was_given_is_found_out(tmp_path):
+    class Blurting(Liar):
+        async def execute(self, arguments):
+            record = {
+                "status": "error",
+                "message": f"No {arguments['query']}.",
+                "error_type": "internal",
+                "error_code": "X",
+            }
+            return ToolResult.error("Error", structured={**record, "suggestion": "None.", "recoverable": False})
+
+    class Plugin:
+        @hookimpl
+        def zapomni_tools(self, engine):
+            return [Blurting(engine, None)]
+
+    with pytest.raises(AssertionError, match="repeats in an error what it was given"):
+        await contract_of(Plugin()).test_the_embedder_is_broken(tmp_path)

@@ -3,15 +3,18 @@
 import asyncio
 import re
 import time
+from contextlib import closing
 
+import apsw
 import pytest
 
 from tests.e2e.wire import ZAPOMNI, starting
 from tests.faults.serving import ask, fact, mark, store_file
-from zapomni_core.testing.llm_server import LLMServer, answer, refuse
+from zapomni_core.testing.llm_server import LLMServer, answer, stall
 from zapomni_db.sqlite import SQLiteStore
 
 COUNT = 100
+BEFORE = 10
 PATIENCE = 150
 
 
@@ -23,7 +26,7 @@ def read(request):
 
 @pytest.fixture
 def llm():
-    with LLMServer(refuse(401)) as server:
+    with LLMServer(stall()) as server:
         yield server
 
 
@@ -39,6 +42,7 @@ def serve(tmp_path, llm):
                 ZAPOMNI_LLM__PROVIDER="ollama",
                 ZAPOMNI_LLM__MODEL="any",
                 ZAPOMNI_LLM__BASE_URL=llm.url,
+                ZAPOMNI_LLM__TIMEOUT_SECONDS="600",
             )
             started.initialize()
             return started
@@ -46,14 +50,29 @@ def serve(tmp_path, llm):
         yield server
 
 
-async def all_wait(store):
-    """No job runs, so that nobody has to wait for the end of a dead server's lease."""
-    jobs = await store.jobs.list("default", state="queued", kind="extract:llm", limit=COUNT)
-    return len(jobs) == COUNT and all(job.postponed_since for job in jobs)
+async def one_runs_and_the_rest_wait(store):
+    """The server is in the middle of a job when it is killed, and has read some memories already."""
+    counts = await store.jobs.counts("default")
+    return counts.running == 1 and counts.queued >= COUNT // 2
+
+
+def a_minute_passes(file):
+    """A dead server's lease ends a minute after it was last renewed; the test does not wait for that."""
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.set_busy_timeout(30_000)
+        connection.execute("UPDATE job SET due_at = 0 WHERE state = 'running'")
+
+
+async def extractions(store):
+    return await store.jobs.list("default", kind="extract:llm", limit=2 * COUNT)
 
 
 async def all_read(store):
     return (await store.graph.counts("default")).entities == COUNT
+
+
+async def all_done(store):
+    return {job.state for job in await extractions(store)} == {"done"}
 
 
 async def until(condition):
@@ -65,23 +84,33 @@ async def until(condition):
 
 @pytest.mark.timeout(400)
 async def test_a_hundred_memories_queued_by_a_killed_server_are_read_once_each_by_two_others(tmp_path, serve, llm):
+    """It is killed while it reads: some memories are read, one is being read, and the others wait."""
+    llm.then(*[answer(read)] * BEFORE)
     first = serve()
     texts = [fact(1, number) for number in range(COUNT)]
     queued = [ask(first, "add_memory", text=text, wait_for_completion=False) for text in texts]
     assert {one["status"] for one in queued} == {"queued"}
     store = SQLiteStore(store_file(tmp_path))
     try:
-        await until(lambda: all_wait(store))
+        await asyncio.to_thread(llm.wait_for, BEFORE + 1)  # and that one stalls
+        await until(lambda: one_runs_and_the_rest_wait(store))
         first.process.kill()
         first.process.wait(PATIENCE)
+        assert (await store.jobs.counts("default")).running == 1
         llm.always(answer(read))
-        await store.jobs.retry("default")
+        a_minute_passes(store_file(tmp_path))
         others = [serve(), serve()]
         await until(lambda: all_read(store))
         for text, receipt in zip(texts, queued, strict=True):
             [entity] = await store.graph.entities_of("default", receipt["memory_id"])
             assert (entity.name, entity.mentions, entity.memories) == (mark(text), 1, 1)
         assert (await store.graph.counts("default")).read == {"llm": COUNT}
+        await until(lambda: all_done(store))
+        jobs = await extractions(store)
+        assert {job.id for job in jobs} == {one["job_id"] for one in queued}
+        assert sorted(job.attempts for job in jobs) == [1] * (COUNT - 1) + [2]
+        assert all(job.result == {"entities_extracted": 1, "relationships_extracted": 0} for job in jobs)
+        assert llm.count == COUNT + 1  # the one that was cut off was asked for twice
         assert await store.check() == []
     finally:
         await store.close()

@@ -10,6 +10,7 @@ from zapomni_core import providers
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
+from zapomni_core.extraction.rules import RulesExtractor
 from zapomni_core.llm import LLM, Limits
 from zapomni_core.plugin import Provider, hookimpl
 from zapomni_core.settings import LLMSettings, Settings
@@ -392,7 +393,7 @@ async def test_a_job_for_the_model_is_left_alone_by_a_server_that_has_none(zapom
     async with running(tools, providers, Quick(None, None), settings=store) as app:
         engine = app.app.engine
         await engine.jobs.retry("default")
-        [own], _ = await engine.reprocess()
+        [own] = (await engine.reprocess()).jobs
         assert own.kind == "extract:rules"
 
         async def own_is_done():
@@ -455,3 +456,83 @@ async def test_waiting_can_be_chosen_only_where_a_model_reads(tmp_path):
         assert "get_job" not in app.tools
         result = await app.call("add_memory", {"text": TEXT, "wait_for_completion": False})
     assert result["structuredContent"]["error_type"] == "validation"
+
+
+class Plain:
+    """An extractor of a plugin that needs no language model."""
+
+    @hookimpl
+    def zapomni_providers(self):
+        return [Provider(kind="extractor", name="plain", factory=lambda _: RulesExtractor(), asks_llm=False)]
+
+
+async def test_an_extractor_that_needs_no_model_is_not_waited_for(tmp_path):
+    settings = {"store": f"sqlite://{tmp_path}/memory.db", "extractor": "plain", "on_llm_unavailable": "queue_retry"}
+    async with running(
+        tools, providers, Quick(None, None), Plain(), settings=settings | {"embedder": "hashing"}
+    ) as app:
+        assert {"get_job", "reprocess_memories"}.isdisjoint(app.tools)
+        assert app.app.engine.llm_available is None
+        _, record = await add(app)
+        assert (record["status"], record["entities_extracted"]) == ("success", 2)
+        refused = await app.call("add_memory", {"text": TEXT, "wait_for_completion": False})
+        assert refused["structuredContent"]["error_type"] == "validation"
+
+
+async def test_a_model_that_was_not_asked_yet_is_not_said_to_answer(zapomni, server):
+    async with zapomni("store_raw", open_after_failures=1, open_seconds=600) as app:
+        assert "any by ollama, not asked yet" in text_of(await app.call("get_stats"))
+        await add(app)
+        assert "any by ollama, answers" in text_of(await app.call("get_stats"))
+        assert app.app.engine.llm_available
+        server.always(refuse(500))
+        await add(app, "Another text.")
+        shown = await app.call("get_stats")
+        assert "any by ollama, is not asked: LLM calls are paused for" in text_of(shown)
+        assert not app.app.engine.llm_available
+    llm = shown["structuredContent"]["statistics"]["llm"]
+    assert (llm["available"], llm["asked"], llm["failures"]) == (False, 2, 1)
+
+
+async def test_statistics_are_there_though_the_model_is_not_named(tmp_path):
+    settings = {"store": f"sqlite://{tmp_path}/memory.db", "extractor": "llm"}
+    async with running(tools, providers, settings=settings) as app:
+        shown = await app.call("get_stats")
+        assert not shown["isError"]
+        assert "Language model: cannot be asked: llm.provider is not set" in text_of(shown)
+
+
+async def test_what_was_stored_raw_is_counted_and_listed(zapomni, server):
+    server.always(refuse(401))
+    async with zapomni("store_raw") as app:
+        texts = [f"{TEXT} Number {number}." for number in range(3)]
+        ids = [(await add(app, text))[1]["memory_id"] for text in texts]
+        shown = await app.call("get_stats")
+        assert shown["structuredContent"]["statistics"]["unread_memories"] == 3
+        assert "Not read for entities: 3 memories" in text_of(shown)
+        listed = await app.call("reprocess_memories", {"list_only": True, "limit": 2})
+        record = listed["structuredContent"]
+        assert (record["status"], record["count"]) == ("success", 3)
+        assert [one["memory_id"] for one in record["memories"]] == ids[:2]
+        assert texts[0] in text_of(listed)
+        assert (await app.app.engine.jobs.counts("default")).queued == 0
+
+
+async def test_each_call_queues_others_until_none_is_left(zapomni, server):
+    server.always(refuse(401))
+    async with zapomni("store_raw") as app:
+        for number in range(3):
+            await add(app, f"{TEXT} Number {number}.")
+
+        async def reprocess(**arguments):
+            record = (await app.call("reprocess_memories", arguments))["structuredContent"]
+            return len(record["job_ids"]), record["waiting"], record["left"], record["message"]
+
+        assert await reprocess(limit=1) == (
+            *(1, 0, 2),
+            "Queued 1 memory for entity extraction; 2 more are left for another call.",
+        )
+        assert (await reprocess(limit=1))[:3] == (1, 1, 1)
+        assert (await reprocess(limit=1, memory_ids=[]))[:3] == (1, 2, 0)
+        assert await reprocess(limit=1) == (0, 3, 0, "Nothing new to queue; already queued: 3 memories.")
+        assert len(await app.app.engine.jobs.list("default", kind="extract:quick")) == 3

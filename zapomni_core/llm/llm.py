@@ -27,6 +27,9 @@ class LLMState(TypedDict):
     state: BreakerState
     failures: int
     retry_after_seconds: float | None
+    available: bool
+    asked: int
+    problem: str | None
 
 
 class LLM:
@@ -51,6 +54,7 @@ class LLM:
         self._classifier = LLMErrorClassifier(self._endpoint, now=now)
         self._client = LLMClient(self._endpoint, self._limits, classifier=self._classifier)
         self._breaker = CircuitBreaker(self._limits, clock=clock)
+        self._asked = 0
 
     @property
     def unavailable(self) -> LLMFailure | None:
@@ -65,13 +69,16 @@ class LLM:
     @property
     def state(self) -> LLMState:
         """Who is asked, and how that went of late."""
-        refusal = self._breaker.refusal
+        refusal, unavailable = self._breaker.refusal, self.unavailable
         return {
             "provider": self._endpoint.provider,
             "model": self._endpoint.model,
             "state": self._breaker.state,
             "failures": self._breaker.failures,
             "retry_after_seconds": refusal.retry_after_seconds if refusal else None,
+            "available": unavailable is None,
+            "asked": self._asked,
+            "problem": unavailable.message if unavailable else None,
         }
 
     async def ask(self, prompt: str, *, system: str, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,6 +93,7 @@ class LLM:
         while True:
             try:
                 with self._breaker.attempt():
+                    self._asked += 1
                     left = deadline - self._clock()
                     return await self._client.ask(prompt, system=system, schema=schema, limit_seconds=left)
             except LLMUnavailableError as error:

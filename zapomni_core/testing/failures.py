@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from zapomni_core.arguments import check_arguments
-from zapomni_core.testing.faults import PRIVATE, Faults
+from zapomni_core.testing.faults import KEY, PASSWORD, PRIVATE, SECRETS, Faults
+from zapomni_core.testing.llm_server import LLMServer, refuse, stall
 from zapomni_core.testing.running import RunningApp, running, text_of
 
 if TYPE_CHECKING:
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 
 ERROR_KEY = "zapomni/error"
 ANSWERS = {"success", "degraded", "queued"}
+ASKED_FOR = {"validation", "not_found", "refused"}
+"""Errors that may name what the caller sent: a field, a name, an id."""
+LONG_ENOUGH = 8
+SAMPLES = ("Ada Lovelace works at Acme since 2019.", "Tea with Ada is at four in Berlin.")
+LLM_FAULTS = [
+    ("fail", "down"),
+    ("fail", "refuses"),
+    ("fail", "stalls"),
+    ("store_raw", "refuses"),
+    ("store_raw", "stalls"),
+    ("queue_retry", "down"),
+    ("queue_retry", "stalls"),
+]
 PATIENCE = 30
 
 
@@ -32,13 +45,15 @@ class FailureContract:
         calls = {"write_diary": {"text": "Tea with Ada."}}
     ```
 
-    `calls` has a right call for every tool. `independent` names those that can answer without the store.
+    `calls` has a right call for every tool. `independent` names those that can answer without the store, `reading` those
+    that let memories be read by the extractor, in the call or after it. `fill` gives them something to work on.
     """
 
     plugin: ClassVar[Any]
     name: ClassVar[str]
     calls: ClassVar[Mapping[str, Mapping[str, Any]]]
     independent: ClassVar[Collection[str]] = ()
+    reading: ClassVar[Collection[str]] = ()
     settings: ClassVar[Mapping[str, Any]] = {}
 
     async def test_there_is_a_call_for_every_tool(self) -> None:
@@ -76,18 +91,41 @@ class FailureContract:
 
     async def test_the_embedder_is_broken(self, tmp_path: Path) -> None:
         """What needs no vectors is answered; the rest is an error, or says what is missing."""
-        async with self._running(store=f"sqlite://{tmp_path}/memory.db", embedder="faulty") as (app, _):
+        async with self._running(store=f"sqlite://{tmp_path}/memory.db", embedder="faulty") as (app, faults):
+            await self.fill(app)
+            faults.embedder.broken = True
             for tool, arguments in self.calls.items():
-                _told(await app.call(tool, arguments), tool)
+                record, has_failed = await self._call(app, tool, arguments, faults.embedder.failed)
+                _admitted(record, tool, "embedder", has_failed=has_failed)
 
-    @pytest.mark.parametrize("mode", ["fail", "store_raw", "queue_retry"])
-    async def test_the_language_model_is_away(self, mode: str, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("mode", "fault"), LLM_FAULTS)
+    async def test_the_language_model_is_away(self, mode: str, fault: str, tmp_path: Path) -> None:
         """Whoever asked for a language model is told that it is away, and what became of the memory."""
-        llm = {"provider": "ollama", "model": "any", "base_url": f"http://127.0.0.1:{_closed_port()}"}
-        parts = {"extractor": "llm", "llm": llm, "on_llm_unavailable": mode, "embedder": "hashing"}
-        async with self._running(store=f"sqlite://{tmp_path}/memory.db", **parts) as (app, _):
-            for tool in app.tools:
-                _told(await app.call(tool, self.calls.get(tool, {})), tool)
+        parts: dict[str, Any] = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "faulty"}
+        async with self._running(**parts) as (app, _):
+            await self.fill(app)
+        with LLMServer(stall() if fault == "stalls" else refuse(401)) as server:
+            parts |= {"extractor": "watched", "on_llm_unavailable": mode, "llm": _language_model(server)}
+            if fault == "down":
+                server.down()
+            async with self._running(**parts) as (app, faults):
+                for tool in app.tools:
+                    record, has_failed = await self._call(app, tool, self.calls.get(tool, {}), faults.failed)
+                    _admitted(record, tool, "language model", has_failed=has_failed)
+                    assert tool not in self.reading or record["status"] != "success", f"{tool} claims a success"
+
+    async def fill(self, app: RunningApp) -> None:
+        """Give the tools something to work on, while all is well; by default, some memories."""
+        for text in SAMPLES:
+            await app.app.engine.add_memory(text)
+
+    async def _call(
+        self, app: RunningApp, tool: str, arguments: Mapping[str, Any], failed: set[str | None]
+    ) -> tuple[dict[str, Any], bool]:
+        """What a tool answered, and whether what is away was asked for in that call."""
+        before = len(failed - {None})
+        record = _told(await app.call(tool, arguments), tool, arguments)
+        return record, len(failed - {None}) > before
 
     async def test_the_arguments_are_wrong(self) -> None:
         """Each wrong argument is named with its rule, and not repeated."""
@@ -111,19 +149,41 @@ class FailureContract:
             yield app, faults
 
 
-def _told(result: Mapping[str, Any], tool: str) -> dict[str, Any]:
+def _told(result: Mapping[str, Any], tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The structured part of an answer that says what happened, and nothing private."""
     assert text_of(result).strip(), f"{tool} answered without a word"
-    assert PRIVATE not in json.dumps(result), f"{tool} told what is private"
+    said = json.dumps(result)
+    assert not any(secret in said for secret in SECRETS), f"{tool} told what is private"
     record = result.get("structuredContent") or result.get("_meta", {}).get(ERROR_KEY)
     if result["isError"]:
         assert record is not None, f"{tool} failed without a record of it"
         assert record["status"] == "error", tool
         assert record["message"].strip(), tool
         assert record["error_code"], tool
+        assert record["suggestion"], f"{tool} failed without a next step"
+        if record["error_type"] not in ASKED_FOR:
+            assert not any(text in said for text in _texts(arguments)), f"{tool} repeats in an error what it was given"
     elif record is not None:
         assert record.get("status", "success") in ANSWERS, tool
     return dict(record or {"status": "success"})
+
+
+def _texts(arguments: Mapping[str, Any] | None) -> list[str]:
+    """The texts that a call has, without words that an error may have by chance."""
+    values = (arguments or {}).values()
+    return [value for value in values if isinstance(value, str) and len(value) >= LONG_ENOUGH]
+
+
+def _admitted(record: Mapping[str, Any], tool: str, what: str, *, has_failed: bool) -> None:
+    """A part that failed in a call is told of: the call fails, or says what it could not do."""
+    assert not (has_failed and record["status"] == "success"), f"{tool} hides in a success that the {what} failed"
+
+
+def _language_model(server: LLMServer) -> dict[str, Any]:
+    """One that is asked with secrets, and is not waited for."""
+    address = server.url.replace("://", f"://ada:{PASSWORD}@")
+    patience = {"timeout_seconds": 0.3, "wait_seconds": 0.3}
+    return {"provider": "ollama", "model": "any", "base_url": address, "api_key": KEY, **patience}
 
 
 def _wrong_calls(app: RunningApp, tool: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -134,11 +194,3 @@ def _wrong_calls(app: RunningApp, tool: str, arguments: Mapping[str, Any]) -> It
     for name in checked.input_schema["properties"]:
         calls = ({**arguments, name: value} for value in ({"wrong": [PRIVATE]}, [[PRIVATE]], PRIVATE))
         yield from (call for call in calls if check_arguments(checked, call))
-
-
-def _closed_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -89,6 +89,12 @@ class GraphStoreContract(TimelineContract):
         empty = await mention(store, "nobody at all")
         assert await store.graph.reading(WORKSPACE, empty, EXTRACTOR) == (0, 0)
 
+    @pytest.mark.parametrize("direction", ["out", "in", "both"])
+    async def test_who_is_mentioned_together_is_so_in_both_directions(self, store: Graphed, direction: Any) -> None:
+        await state(store, "Ada", MENTIONED_WITH, "Grace", basis="mention")
+        for name in ("Ada", "Grace"):
+            assert await triples(store, name, direction=direction) == [f"Ada {MENTIONED_WITH} Grace"]
+
     async def test_a_relation_has_all_its_evidence(self, store: Graphed) -> None:
         first = await state(store, "Ada", "knows", "Grace", basis="pattern")
         second = await state(store, "Ada", "knows", "Grace", extractor="other")

@@ -67,6 +67,7 @@ async def _examine_app(options: Options, config: Config, found: list[Found]) -> 
         *_idle_settings(app, options, config, found),
         *findings.advice(app.registry),
         findings.size(app.registry),
+        *findings.extractor(app.engine),
         *health,
         *_refused(refusal, app.report),
     ]

@@ -3,11 +3,12 @@
 import os
 import shlex
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from zapomni_core.engine import MemoryEngine
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.lint import lint, tokens
 from zapomni_core.host.registry import ToolRegistry
@@ -111,6 +112,27 @@ def idle_tool_settings(config: Config, offered: Iterable[CheckedTool]) -> Iterat
             if entry not in known:
                 fix = f"remove or correct it{hint(entry, known)}"
                 yield Finding("warn", f"settings {table}.{entry}", f"no plugin offers '{entry}'", fix)
+
+
+def extractor(engine: MemoryEngine) -> Iterator[Finding]:
+    """Who reads memories when they are added, and whether that can be; nothing where nobody does."""
+    name = engine.settings.extractor
+    if name is None:
+        return
+    if problem := engine.extractor_problem:
+        fix = "set what is missing, or unset extractor: memories are stored and found without one"
+        yield Finding("fail", "extractor", f"{name}: {problem}", fix)
+    elif engine.asks_llm and (llm := engine.llm_state):
+        yield _language_model(name, llm)
+    else:
+        yield Finding("ok", "extractor", name)
+
+
+def _language_model(name: str, llm: Mapping[str, Any]) -> Finding:
+    asked = f"{name}: {llm.get('model')} by {llm.get('provider')}"
+    if problem := llm.get("problem"):
+        return Finding("fail", "extractor", f"{asked}: {problem}", "set the key, or choose another provider")
+    return Finding("ok", "extractor", f"{asked}, which is asked when a memory is added")
 
 
 def size(registry: ToolRegistry) -> Finding:

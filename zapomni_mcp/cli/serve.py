@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zapomni_core.errors import ConfigurationError
 from zapomni_mcp.cli.composition import compose, read_config
 from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.options import Options, shared_options
@@ -38,6 +39,8 @@ def serve(options: Options, transport: str) -> None:
     config = read_config(options)
     _configure_logging(config)
     app = compose(options, config.settings, _import_server)
+    if problem := app.engine.extractor_problem:
+        raise ConfigurationError(problem)
     server = _import_server()(app.engine, config.settings, app=app)
     _announce(app)
     if by_hand:

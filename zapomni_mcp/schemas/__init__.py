@@ -23,6 +23,8 @@ from zapomni_mcp.schemas.responses import (
     SearchMemoryResponse,
     SearchResult,
     Statistics,
+    UnreadMemories,
+    UnreadMemoryResponse,
 )
 
 __all__ = [
@@ -46,4 +48,6 @@ __all__ = [
     "SearchMemoryResponse",
     "SearchResult",
     "Statistics",
+    "UnreadMemories",
+    "UnreadMemoryResponse",
 ]

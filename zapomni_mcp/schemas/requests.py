@@ -80,6 +80,7 @@ class ReprocessRequest(_Request):
 
     memory_ids: list[str] | None = Field(None, max_length=MOST_REPROCESSED)
     limit: int = Field(100, ge=1, le=MOST_REPROCESSED)
+    list_only: bool = False
 
 
 class GetMemoryRequest(MemoryIdRequest):

@@ -39,11 +39,27 @@ class ReprocessResponse(QueuedResponse):
     """Memories that jobs will read for entities."""
 
     job_ids: list[str] = Field(description="The receipts: what get_job asks for.")
-    left: int = Field(ge=0, description="How many more memories have not been read.")
+    waiting: int = Field(default=0, ge=0, description="How many were queued before.")
+    left: int = Field(ge=0, description="How many more memories have not been read and have no job.")
 
 
 class NothingToReprocess(SuccessResponse):
     """There is nothing that was not read."""
+
+
+class UnreadMemoryResponse(BaseModel):
+    """A memory that was not read for entities."""
+
+    memory_id: str
+    text_preview: str
+    created_at: datetime
+
+
+class UnreadMemories(SuccessResponse):
+    """Memories that were not read for entities, the oldest first."""
+
+    count: int = Field(ge=0, description="How many there are in all.")
+    memories: list[UnreadMemoryResponse]
 
 
 class SearchResult(BaseModel):
@@ -98,6 +114,7 @@ class Statistics(BaseModel):
     embedder: str | None = None
     jobs: dict[str, int] | None = Field(default=None, description="Jobs by state, if there ever was one.")
     llm: dict[str, Any] | None = Field(default=None, description="The language model, if one is asked.")
+    unread_memories: int | None = Field(default=None, description="Not read for entities, if a model reads them.")
     plugins: list[dict[str, Any]] = Field(default_factory=list)
     calls: dict[str, dict[str, Any]] = Field(default_factory=dict)
 

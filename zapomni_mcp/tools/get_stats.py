@@ -47,6 +47,10 @@ def _lines(stats: EngineStats) -> list[str]:
         )
     if stats.llm:
         lines.append(_llm(stats.llm))
+    if stats.unread_memories:
+        lines.append(
+            f"Not read for entities: {stats.unread_memories:,} memories; reprocess_memories lists and queues them"
+        )
     failed = [one for one in stats.plugins if one["state"] == "failed"]
     return lines + [
         f"Plugin {one['name']} failed at {one['stage']}: {one['cause']} (fix: {one['fix']})" for one in failed
@@ -54,9 +58,17 @@ def _lines(stats: EngineStats) -> list[str]:
 
 
 def _llm(state: Mapping[str, Any]) -> str:
-    paused = state["retry_after_seconds"]
-    doing = f"paused for {paused:.0f} s after failures" if paused else "answers" if not state["failures"] else "fails"
-    return f"Language model: {state['model']} by {state['provider']}, {doing}"
+    if not state.get("model") or not state.get("provider"):
+        return f"Language model: cannot be asked: {state['problem']}"
+    return f"Language model: {state['model']} by {state['provider']}, {_doing(state)}"
+
+
+def _doing(state: Mapping[str, Any]) -> str:
+    if problem := state.get("problem"):
+        return f"is not asked: {problem}"
+    if not state.get("asked"):
+        return "not asked yet"
+    return "fails" if state.get("failures") else "answers"
 
 
 def _statistics(stats: EngineStats) -> Statistics:
@@ -74,6 +86,7 @@ def _statistics(stats: EngineStats) -> Statistics:
         embedder=embedder_words(stats.embedder) if stats.embedder else None,
         jobs=asdict(stats.jobs) if stats.jobs else None,
         llm=dict(stats.llm) if stats.llm else None,
+        unread_memories=stats.unread_memories,
         plugins=[dict(plugin) for plugin in stats.plugins],
         calls={name: dict(counts) for name, counts in stats.calls.items()},
     )

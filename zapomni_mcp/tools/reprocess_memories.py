@@ -1,10 +1,19 @@
 """reprocess_memories: read for entities what was stored while the language model was away."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_mcp.schemas import NothingToReprocess, ReprocessRequest, ReprocessResponse
+from zapomni_core.models import Reprocessing, UnreadMemory
+from zapomni_mcp.schemas import (
+    NothingToReprocess,
+    ReprocessRequest,
+    ReprocessResponse,
+    UnreadMemories,
+    UnreadMemoryResponse,
+)
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
 
@@ -32,6 +41,7 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
                 "default": 100,
                 "description": "At most so many.",
             },
+            "list_only": {"type": "boolean", "default": False, "description": "List them, queue nothing."},
         },
         "additionalProperties": False,
     }
@@ -42,15 +52,37 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
         "openWorldHint": True,
     }
     request = ReprocessRequest
-    responses: ClassVar[tuple[type[BaseModel], ...]] = (ReprocessResponse, NothingToReprocess)
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (ReprocessResponse, NothingToReprocess, UnreadMemories)
 
     async def _answer(self, request: ReprocessRequest) -> dict[str, Any]:
-        jobs, left = await self.core_engine.reprocess(request.memory_ids, request.limit)
-        if not jobs:
+        if request.list_only:
+            return _listed(*await self.core_engine.list_unread(request.limit))
+        result = await self.core_engine.reprocess(request.memory_ids, request.limit)
+        if not result.jobs and not result.waiting:
             message = "Nothing to do: every memory has been read for entities."
             return answer(message, NothingToReprocess(message=message))
-        more = f"; {left:,} more are left for another call" if left else ""
-        message = f"Queued {len(jobs):,} memor{'y' if len(jobs) == 1 else 'ies'} for entity extraction{more}."
-        ids = [job.id for job in jobs]
-        readable = f"{message}\nThe first is job {ids[0]}: get_job tells how far it is."
-        return answer(readable, ReprocessResponse(message=message, job_id=ids[0], job_ids=ids, left=left))
+        ids = [job.id for job in result.jobs]
+        message = _told(result)
+        readable = f"{message}\nThe first is job {ids[0]}: get_job tells how far it is." if ids else message
+        response = ReprocessResponse(
+            message=message, job_id=ids[0] if ids else None, job_ids=ids, waiting=result.waiting, left=result.left
+        )
+        return answer(readable, response)
+
+
+def _told(result: Reprocessing) -> str:
+    queued = f"Queued {_memories(len(result.jobs))} for entity extraction" if result.jobs else "Nothing new to queue"
+    waiting = f"already queued: {_memories(result.waiting)}" if result.waiting else ""
+    left = f"{result.left:,} more are left for another call" if result.left else ""
+    return "; ".join(filter(None, [queued, waiting, left])) + "."
+
+
+def _listed(memories: Sequence[UnreadMemory], count: int) -> dict[str, Any]:
+    message = f"Not read for entities: {_memories(count)}." if count else "Every memory has been read for entities."
+    lines = [f"{one.memory_id} · {one.created_at.date().isoformat()} · {one.text_preview}" for one in memories]
+    listed = [UnreadMemoryResponse.model_validate(asdict(one)) for one in memories]
+    return answer("\n".join([message, *lines]), UnreadMemories(message=message, count=count, memories=listed))
+
+
+def _memories(count: int) -> str:
+    return f"{count:,} memor{'y' if count == 1 else 'ies'}"

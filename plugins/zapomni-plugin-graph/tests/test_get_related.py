@@ -85,13 +85,54 @@ async def test_what_is_over_comes_only_if_asked_for(app):
 
 
 async def test_a_limit_is_kept(app):
-    assert (await ask(app, entity="Ada Lovelace", limit=1))[1]["count"] == 1
+    text, told = await ask(app, entity="Ada Lovelace", limit=1)
+    assert (told["count"], told["truncated"]) == (1, True)
+    assert text.startswith("The first 1 relation of Ada Lovelace (person, 3 memories); there are more (limit 1):")
+    text, told = await ask(app, entity="Ada Lovelace", limit=3)
+    assert (told["count"], told["truncated"]) == (3, False)
+    assert text.startswith("3 relations of Ada Lovelace")
 
 
 async def test_no_relations_is_an_answer(app):
     text, told = await ask(app, entity="PostgreSQL", direction="out")
     assert (told["status"], told["relations"]) == ("success", [])
-    assert text == "No relations of PostgreSQL (name, 1 memory) that meet the request."
+    assert text == (
+        "No relations of PostgreSQL (name, 1 memory) that meet the request. "
+        "There are relations of these types, some perhaps superseded: uses."
+    )
+
+
+async def test_an_entity_without_relations_is_told_as_such(graph_app, remember):
+    async with graph_app() as app:
+        await remember("ABC-123.")
+        await app.call("build_graph")
+        text, _ = await ask(app, entity="ABC-123")
+    assert text.endswith("that meet the request.")
+
+
+async def test_types_are_taken_in_other_words_too(app):
+    _, told = await ask(app, entity="Ada Lovelace", types=["Works at"])
+    assert steps(told) == [(1, "Ada Lovelace", "works_at", "Initech")]
+
+
+async def test_types_that_are_not_there_are_answered_with_those_that_are(app):
+    text, told = await ask(app, entity="Ada Lovelace", types=["married_to"])
+    assert told["count"] == 0
+    assert text.endswith("some perhaps superseded: mentioned_with, works_at.")
+
+
+@pytest.mark.parametrize("direction", ["out", "in"])
+async def test_who_is_mentioned_with_whom_has_no_direction(app, direction):
+    _, told = await ask(app, entity="Grace Hopper", direction=direction)
+    assert {one["basis"] for one in told["relations"]} == {"mention"}
+
+
+async def test_what_has_ended_is_said_to_be_over(graph_app, remember):
+    async with graph_app() as app:
+        await remember("Bob Dylan worked at Acme until 2020.")
+        await app.call("build_graph")
+        text, _ = await ask(app, entity="Bob Dylan", types=["worked_at"])
+    assert "(until 2020, over)" in text
 
 
 async def test_one_can_start_from_a_memory(app):

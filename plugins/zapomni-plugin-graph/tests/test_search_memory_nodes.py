@@ -57,6 +57,14 @@ async def test_what_is_much_worse_than_the_best_is_left_out(app):
     assert names(told) == ["Ada Lovelace"]
 
 
+async def test_what_nothing_is_like_is_told_as_such(app):
+    text, told = await ask(app, query="zzzqqqxxx")
+    assert text.startswith(("Probably nothing: no name has these words", "Nothing found"))
+    assert (told["status"], told["likely"]) == ("success", False)
+    assert told["count"] <= 3
+    assert (await ask(app, query="Ada"))[1]["likely"]
+
+
 async def test_a_limit_is_kept(app):
     assert len(names((await ask(app, query="Ada Мария loading", limit=2))[1])) <= 2
 

@@ -82,6 +82,7 @@ class GetRelatedResponse(SuccessResponse):
 
     about: list[EntityAnswer] = Field(description="Where the steps begin.")
     count: int = Field(ge=0)
+    truncated: bool = Field(default=False, description="Whether there are more than `limit`.")
     relations: list[Annotated[dict[str, Any], WithJsonSchema(STEP_SCHEMA)]] = Field(
         description="The nearest first, then those with most evidence."
     )
@@ -91,6 +92,7 @@ class SearchNodesResponse(SuccessResponse):
     """Entities by words and by meaning, best first."""
 
     count: int = Field(ge=0)
+    likely: bool = Field(description="Whether any of them is probably meant.")
     entities: list[EntityFound]
 
 
@@ -98,6 +100,7 @@ class SearchNodesByWordsResponse(DegradedResponse):
     """Entities by words alone: the embedder failed."""
 
     count: int = Field(ge=0)
+    likely: bool = Field(description="Whether any of them is probably meant.")
     entities: list[EntityFound]
 
 

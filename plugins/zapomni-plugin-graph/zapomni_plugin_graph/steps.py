@@ -14,11 +14,6 @@ class Step(NamedTuple):
     relation: Relation
     basis: Basis
 
-    @property
-    def rank(self) -> tuple[int, bool]:
-        """The nearest first; what is said of two entities before that they are named together."""
-        return self.distance, self.basis == "mention"
-
 
 def step_of(distance: int, relation: Relation) -> Step:
     """A relation as a step."""

@@ -7,32 +7,21 @@ from zapomni_core.plugin import DatabaseError, Embedder, EmbedderIdentity, JobPr
 
 log = logging.getLogger("zapomni.plugin.graph")
 
-TOGETHER = 500
-
 
 async def fill_vectors(engine: MemoryEngine, progress: JobProgress) -> bool:
     """Give a vector to every entity that has none; whether all have one now."""
-    identity = await engine.memories.embedder()
-    if identity is None or not await engine.graph.without_vector(identity, 1):
-        return True  # and the embedder need not be loaded
 
-    async def fill(embedder: Embedder) -> bool:
-        made = 0
-        while pending := await engine.graph.without_vector(embedder.identity, TOGETHER):
-            vectors = await embedder.embed([name for _, name in pending])
-            ids = [entity_id for entity_id, _ in pending]
-            await engine.graph.fill(embedder.identity, list(zip(ids, vectors, strict=True)))
-            made += len(pending)
-            await progress(None, f"made vectors of {made:,} entities")
-        return True
+    async def tell(made: int) -> None:
+        await progress(None, f"made vectors of {made:,} entities")
 
     try:
-        return await engine.with_embedder(fill)
+        await engine.embed_entities(tell)
     except DatabaseError:
         raise
     except Exception:  # whatever an embedder raises, what was read is kept
         log.exception("entities_not_embedded")
         return False
+    return True
 
 
 async def embed_question(engine: MemoryEngine, question: str) -> tuple[EmbedderIdentity, Any] | None:

@@ -1,6 +1,6 @@
 """How entities, relations and jobs are told to people."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from zapomni_core.plugin import Entity, Evidence, Job, Relation
 from zapomni_plugin_graph.steps import Step
@@ -82,8 +82,12 @@ def _when(relation: Relation) -> str:
         times = f"since {since}" if since else f"until {until}"
     else:
         times = ""
-    told = [times, "superseded" if relation.superseded_by else ""]
+    told = [times, "superseded" if relation.superseded_by else "over" if _is_over(relation) else ""]
     return f" ({', '.join(filter(None, told))})" if any(told) else ""
+
+
+def _is_over(relation: Relation) -> bool:
+    return relation.valid_until is not None and relation.valid_until <= datetime.now(UTC)
 
 
 def _date(moment: datetime | None) -> str:

@@ -29,6 +29,12 @@ FROM carray(:{end}s) w CROSS JOIN relation r ON r.id IN (
     ORDER BY x.type = :mentioned, x.evidence DESC, x.latest DESC LIMIT :limit
 )
 """
+_EITHER_WAY = " AND x.type = :mentioned"  # who is mentioned with whom has no direction
+_ENDS: dict[Direction, list[tuple[str, str]]] = {
+    "out": [("subject", ""), ("object", _EITHER_WAY)],
+    "in": [("object", ""), ("subject", _EITHER_WAY)],
+    "both": [("subject", ""), ("object", "")],
+}
 _STRENGTH = itemgetter(3, 4, 5, 0)  # of a row: that something is said, evidence, the newest, the one that was met last
 _MANY = 1000  # relations on one level from which on there may be a hub among the entities
 _TRUE_THEN = """
@@ -85,12 +91,14 @@ def _level(
     connection: apsw.Connection, direction: Direction, which: str, values: Mapping[str, Any]
 ) -> Iterable[Sequence[int]]:
     """Relations of the entities of one level, some of them twice."""
-    ends = {"out": ["subject"], "in": ["object"], "both": ["subject", "object"]}[direction]
-    every = " UNION ALL ".join(_NEXT.format(end=end, which=which) for end in ends) + " LIMIT :many"
+    ends = [(end, which + more) for end, more in _ENDS[direction]]
+    every = " UNION ALL ".join(_NEXT.format(end=end, which=wanted) for end, wanted in ends) + " LIMIT :many"
     found: list[Any] = connection.execute(every, values).fetchall()
     if len(found) < values["many"]:
         return found
-    return connection.execute(" UNION ALL ".join(_BEST_NEXT.format(end=end, which=which) for end in ends), values)
+    return connection.execute(
+        " UNION ALL ".join(_BEST_NEXT.format(end=end, which=wanted) for end, wanted in ends), values
+    )
 
 
 def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:

@@ -19,6 +19,7 @@ DEEPEST = 3
 MOST = 200
 MOST_STARTS = 50
 NEAREST = 5
+MOST_TYPES = 20
 FIRST_DAY = "-01-01"
 
 
@@ -85,13 +86,17 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
         if not starts and request.entity:
             return await self._unknown(request.entity)
         found = await self._related(starts, request)
+        found, is_more = found[: request.limit], len(found) > request.limit
         about = ", ".join(map(entity_words, starts[:NEAREST])) + (", …" if len(starts) > NEAREST else "")
-        headline = _headline(len(found), about, request)
+        headline = _headline(len(found), about, request, is_more=is_more)
+        if starts and not found:
+            headline += await self._others(starts)
         response = GetRelatedResponse(
             message=headline,
             episode_id=request.memory_id or None,
             about=[EntityAnswer.of(one) for one in starts],
             count=len(found),
+            truncated=is_more,
             relations=list(map(step_record, found)),
         )
         return "\n".join([headline, *_lines(found, request.depth)]), response
@@ -106,18 +111,29 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
         return entities[:MOST_STARTS]
 
     async def _related(self, starts: list[Entity], request: GetRelatedRequest) -> list[Step]:
-        """As the store ranks them, but for mere mentions: what is said of two comes before that they are named together."""
+        """As the store ranks them, and one more than was asked for, if there is one."""
         found = await self.engine.graph.related(
             self.engine.workspace,
             [one.id for one in starts],
             depth=request.depth,
             direction=request.direction,
-            types=request.types,
+            types=[form for one in request.types for form in dict.fromkeys((one, _as_type(one)))],
             at=request.at,
             superseded=request.include_superseded,
-            limit=request.limit,
+            limit=request.limit + 1,
         )
-        return sorted((step_of(*one) for one in found), key=attrgetter("rank"))
+        return [step_of(*one) for one in found]
+
+    async def _others(self, starts: list[Entity]) -> str:
+        """What there is where nothing meets the request: the types of all relations, over or not."""
+        ids = [one.id for one in starts]
+        found = await self.engine.graph.related(self.engine.workspace, ids, superseded=True, limit=MOST)
+        types = sorted({relation.type for _, relation in found})
+        return (
+            f" There are relations of these types, some perhaps superseded: {', '.join(types[:MOST_TYPES])}."
+            if types
+            else ""
+        )
 
     async def _unknown(self, name: str) -> tuple[str, BaseModel]:
         """Which names are near, and whether more may be known later."""
@@ -132,7 +148,12 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
         return not_found(f"There is no entity '{short(name, 60)}' in the graph.", " ".join(hints))
 
 
-def _headline(count: int, about: str, request: GetRelatedRequest) -> str:
+def _as_type(words: str) -> str:
+    """A type as extractors write it: `Lives in` is `lives_in`."""
+    return re.sub(r"[\W_]+", "_", words).strip("_").lower()
+
+
+def _headline(count: int, about: str, request: GetRelatedRequest, *, is_more: bool) -> str:
     if not about:
         return (
             f"No entity was read in memory {request.memory_id}; if it is new, build_graph with its ID in memory_ids "
@@ -140,6 +161,10 @@ def _headline(count: int, about: str, request: GetRelatedRequest) -> str:
         )
     if not count:
         return f"No relations of {about} that meet the request."
+    if is_more:
+        return (
+            f"The first {counted(count, 'relation', 'relations')} of {about}; there are more (limit {request.limit}):"
+        )
     return f"{counted(count, 'relation', 'relations')} of {about}:"
 
 

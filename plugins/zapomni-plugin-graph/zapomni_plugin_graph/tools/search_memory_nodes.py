@@ -13,6 +13,9 @@ from zapomni_plugin_graph.words import counted, entity_words, graph_words, unrea
 MOST = 100
 LEAST_OF_BEST = 0.5
 """By meaning everything is a little like everything: what scores less than this part of the best is left out."""
+LIKELY = 0.2
+"""A name that scores less has no word of the question, and is no nearer to it by meaning than nonsense is."""
+FEW = 3
 WORDS_ALONE = "The embedder failed, so only words were searched, not meaning."
 
 
@@ -47,14 +50,19 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
             raise InvalidInputError("query cannot be empty or whitespace-only")
         found, degraded = await self._find(request)
         found = [(one, score) for one, score in found if score >= found[0][1] * LEAST_OF_BEST]
-        headline = await self._headline(len(found))
+        is_likely = bool(found) and found[0][1] >= LIKELY
+        found = found if is_likely else found[:FEW]
+        headline = await self._headline(len(found), is_likely=is_likely)
         entities = [EntityFound.scored(entity, score) for entity, score in found]
         lines = [f"{number}. {entity_words(one)} · {score:.2f}" for number, (one, score) in enumerate(found, start=1)]
         if degraded:
             message = f"{WORDS_ALONE} {headline}"
-            response = SearchNodesByWordsResponse(message=message, count=len(found), entities=entities)
-            return "\n".join([headline, *lines, f"Note: {WORDS_ALONE}"]), response
-        return "\n".join([headline, *lines]), SearchNodesResponse(message=headline, count=len(found), entities=entities)
+            by_words = SearchNodesByWordsResponse(
+                message=message, count=len(found), likely=is_likely, entities=entities
+            )
+            return "\n".join([headline, *lines, f"Note: {WORDS_ALONE}"]), by_words
+        response = SearchNodesResponse(message=headline, count=len(found), likely=is_likely, entities=entities)
+        return "\n".join([headline, *lines]), response
 
     async def _find(self, request: SearchMemoryNodesRequest) -> tuple[list[tuple[Entity, float]], bool]:
         """Entities with their scores, and whether meaning had to be left out."""
@@ -65,9 +73,11 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
         embedder, vector = meant or (None, None)
         return await graph.find(workspace, request.query, vector, embedder, request.limit), meant is None
 
-    async def _headline(self, count: int) -> str:
-        if count:
+    async def _headline(self, count: int, *, is_likely: bool) -> str:
+        if count and is_likely:
             return f"Found {counted(count, 'entity', 'entities')}:"
+        if count:
+            return "Probably nothing: no name has these words, and none is near by meaning. The nearest:"
         counts = await self.engine.graph.counts(self.engine.workspace)
         unread = counts.memories - counts.read.get(self.engine.extractor_name, 0)
         hint = f" {unread_words(unread)}" if unread > 0 else ""

@@ -79,6 +79,9 @@ def test_its_state_can_be_shown(server):
         "state": "closed",
         "failures": 0,
         "retry_after_seconds": None,
+        "available": True,
+        "asked": 0,
+        "problem": None,
     }
 
 

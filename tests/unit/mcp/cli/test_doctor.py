@@ -187,6 +187,40 @@ def test_a_required_plugin_that_is_not_installed_is_found(examine, settings_file
     assert "plugin 'missing' is required" in about(findings, "start")["detail"]
 
 
+def test_a_language_model_that_is_not_named_is_found(examine, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "llm")
+    findings, code = examine()
+    assert code == 1
+    assert "llm.provider is not set" in about(findings, "extractor", "fail")["detail"]
+
+
+def test_an_extractor_that_nobody_offers_is_found(examine, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "rule")
+    assert "did you mean 'rules'?" in about(examine()[0], "extractor", "fail")["detail"]
+
+
+def test_a_language_model_without_a_key_is_found(examine, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name, value in {"EXTRACTOR": "llm", "LLM__PROVIDER": "openai", "LLM__MODEL": "wise"}.items():
+        monkeypatch.setenv(f"ZAPOMNI_{name}", value)
+    assert "LLM API key is invalid" in about(examine()[0], "extractor", "fail")["detail"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"EXTRACTOR": "rules"}, "rules"),
+        ({"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "wise"}, "llm: wise by ollama, which is asked"),
+    ],
+)
+def test_who_reads_memories_is_told(examine, monkeypatch, variables, told):
+    for name, value in variables.items():
+        monkeypatch.setenv(f"ZAPOMNI_{name}", value)
+    findings, code = examine()
+    assert code == 0
+    assert about(findings, "extractor", "ok")["detail"].startswith(told)
+
+
 def test_settings_that_nobody_reads_are_warnings_with_the_nearest_name(examine, settings_file):
     file = settings_file(
         """

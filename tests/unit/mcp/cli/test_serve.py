@@ -125,6 +125,13 @@ def test_settings_that_are_wrong_end_it_with_2_and_no_traceback(start, settings_
     assert "Traceback" not in errors
 
 
+def test_a_language_model_that_is_not_named_ends_it_with_2(start, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "llm")
+    code, out, err = finish(start("serve"))
+    assert (code, out) == (2, "")
+    assert "llm.provider is not set" in err
+
+
 def test_a_required_plugin_that_cannot_start_ends_it_with_1_and_says_why(start, plugin_file, settings_file):
     settings_file('[plugins]\nrequire = ["no_database"]')
     file = plugin_file(

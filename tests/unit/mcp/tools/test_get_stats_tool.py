@@ -76,6 +76,7 @@ async def test_the_structured_answer_has_the_fields_of_the_specification(tool):
         "embedder": "default (use-multilingual-v3, 512 dimensions)",
         "jobs": None,
         "llm": None,
+        "unread_memories": None,
         "plugins": [],
         "calls": {},
     }
