@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 BEAT_SECONDS = 1.0
+STILL_WORKING = "still working"
 BEAT = 0.001
 """What a beat adds to the progress that was told: less than any step of the work."""
 
@@ -82,7 +83,7 @@ class CallContext:
             nonlocal beat, timer
             rest = self._told_at + BEAT_SECONDS - loop.time()
             if rest <= 0 and (beat is None or beat.done()):
-                beat = loop.create_task(self._tell(self._told + BEAT, None, "still working"))
+                beat = loop.create_task(self._tell(self._told + BEAT, None, STILL_WORKING))
                 beat.add_done_callback(_take_note)
             timer = loop.call_later(rest if rest > 0 else BEAT_SECONDS, look)
 

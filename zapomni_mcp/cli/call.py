@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zapomni_core.call import STILL_WORKING
 from zapomni_core.errors import UnknownToolError
 from zapomni_mcp.cli.composition import compose, read_config
 from zapomni_mcp.cli.ending import end_soon
@@ -81,6 +82,9 @@ async def _call(app: "App", tool: str, arguments: Result, show: Callable[[Result
 
 
 async def _tell_progress(done: float, total: float | None, message: str | None) -> None:
+    """What the tool tells. That a call goes on at all is for clients to hear: whoever called it here sees that."""
+    if message == STILL_WORKING:
+        return
     share = f"{done:g}" if total is None else f"{done:g}/{total:g}"
     click.echo(f"{share} {message or ''}".rstrip(), err=True)
 
