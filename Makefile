@@ -48,8 +48,8 @@ demo: $(STAMP) ## see Zapomni at work
 bench: $(STAMP) ## measure speed, each figure beside its baseline
 	@$(BIN)/python benchmarks/run.py
 
-soak: $(STAMP) ## the long fault and load tests
-	@$(BIN)/python -m pytest -m soak tests
+soak: $(STAMP) ## the long fault and load tests, 25 minutes at most
+	@$(BIN)/python -m pytest -m soak --session-timeout=1500 tests
 
 inspector: $(STAMP) ## test with the MCP Inspector, which needs node
 	@$(BIN)/python -m pytest -m inspector tests/e2e

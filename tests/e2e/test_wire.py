@@ -79,7 +79,9 @@ class TestLinesThatAreNoMessages:
         line = json.dumps(call("surrogate", {"name": "\ud800"})).encode()
         assert b"\\ud800" in line
         server.send(line + b"\n")
-        assert error_of(server.answer("surrogate")) == PARSE_ERROR
+        answer = server.answer("surrogate")
+        assert error_of(answer) == PARSE_ERROR
+        assert answer["error"]["message"] == "Parse error: params.arguments.name must not contain lone surrogates"
 
     def test_a_batch_is_an_invalid_request(self, server):
         server.send(json.dumps([call("in a batch", {}), call("too", {})]).encode() + b"\n")

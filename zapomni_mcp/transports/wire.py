@@ -2,6 +2,7 @@
 
 import json
 import logging
+from contextlib import suppress
 from typing import Any
 
 from mcp_types import (
@@ -18,6 +19,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+_LONGEST_FIELD = 200
 MAX_LINE_BYTES = 128 * 2**20
 
 Line = bytes | bytearray
@@ -77,7 +79,7 @@ def understand(line: Line, parsed: JSONRPCMessage | Exception) -> JSONRPCMessage
     A request whose id is neither a string nor an integer is parsed as a notification, and nobody would answer it.
     """
     if isinstance(parsed, Exception):
-        return _PARSE_ERROR if _is_no_json(parsed) else _INVALID
+        return _parse_error(line) if _is_no_json(parsed) else _INVALID
     if isinstance(parsed, JSONRPCNotification) and b'"id"' in line and _content(line).get("id") is not None:
         return _INVALID
     return parsed
@@ -101,6 +103,31 @@ def encode(message: JSONRPCMessage) -> tuple[JSONRPCMessage, bytes] | None:
     if isinstance(message, JSONRPCNotification):
         return None
     return encode(JSONRPCError(jsonrpc="2.0", id=message.id, error=_INTERNAL))
+
+
+def _parse_error(line: Line) -> ErrorData:
+    """JSON may say half a surrogate pair, which no text holds: whoever sent it hears in which field it is."""
+    field = None
+    with suppress(RecursionError):
+        field = _surrogate_field(_content(line).get("params")) if b"\\ud" in line.lower() else None
+    if field is None:
+        return _PARSE_ERROR
+    return ErrorData(
+        code=PARSE_ERROR, message=f"Parse error: {field[:_LONGEST_FIELD]} must not contain lone surrogates"
+    )
+
+
+def _surrogate_field(value: Any, name: str = "params") -> str | None:
+    """The place of the first text that cannot be written as UTF-8."""
+    if isinstance(value, str):
+        return None if value.isascii() or value == value.encode(errors="ignore").decode() else name
+    if isinstance(value, dict):
+        if any(_surrogate_field(key) for key in value):
+            return name
+        parts = [(one, f"{name}.{key}") for key, one in value.items()]
+    else:
+        parts = [(one, f"{name}[{place}]") for place, one in enumerate(value)] if isinstance(value, list) else []
+    return next((found for one, place in parts if (found := _surrogate_field(one, place))), None)
 
 
 def _is_no_json(error: Exception) -> bool:

@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -56,6 +57,52 @@ ANY_METADATA = st.builds(
     PARTICULARS,
     st.dictionaries(OTHER_KEY, ANY_VALUE | st.lists(ANY_VALUE, max_size=3), max_size=3),
 )
+
+
+FEW_VALUES = st.sampled_from(["a", "b", "1", 1, 1.0, 2.5, True, False, None])
+FEW_TEXTS = st.sampled_from(["a", "b"])
+DAYS = st.sampled_from(["2026-05-08", "2026-05-09", "2026-05-10"])
+FEW_THINGS = st.fixed_dictionaries(
+    {"timestamp": DAYS},
+    optional={
+        "tags": st.lists(FEW_TEXTS, unique=True),
+        "source": FEW_TEXTS,
+        "author": FEW_TEXTS,
+        "conversation": FEW_TEXTS,
+        "mine": FEW_VALUES,
+        "yours": FEW_VALUES,
+    },
+)
+FEW_FILTERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "tags": st.lists(FEW_TEXTS, min_size=1, unique=True),
+        "source": FEW_TEXTS | st.lists(FEW_TEXTS, min_size=1),
+        "author": FEW_TEXTS,
+        "conversation": FEW_TEXTS,
+        "date_from": DAYS,
+        "mine": FEW_VALUES | st.lists(FEW_VALUES, min_size=1),
+        "yours": FEW_VALUES,
+    },
+)
+
+
+def meets(metadata, filters):
+    """Whether a memory is asked for, by the plainest reading of the rules; equal values are of one type, but 1 is 1.0."""
+    for key, asked in filters.items():
+        values = asked if isinstance(asked, list) else [asked]
+        if key == "tags":
+            is_met = set(values) <= set(metadata.get("tags", []))
+        elif key == "date_from":
+            is_met = metadata["timestamp"] >= asked
+        else:
+            is_met = key in metadata and any(
+                value == metadata[key] and isinstance(value, bool) == isinstance(metadata[key], bool)
+                for value in values
+            )
+        if not is_met:
+            return False
+    return True
 
 
 @pytest.fixture
@@ -245,6 +292,18 @@ class TestUnchanged:
         assert kept.tags == tuple(dict.fromkeys(metadata.get("tags", [])))
         again = await engine.add_memory(text, metadata)
         assert (again.memory_id, again.outcome) == (added.memory_id, "existing")
+
+    @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(kept=st.lists(FEW_THINGS, min_size=1, max_size=5), filters=FEW_FILTERS)
+    async def test_a_search_finds_among_those_that_meet_the_filters_and_among_no_others(self, engine, kept, filters):
+        engine = engine.in_workspace(uuid4().hex)
+        wanted = set()
+        for number, metadata in enumerate(kept):
+            memory_id = (await engine.add_memory(f"The bridge opens at {number}.", metadata)).memory_id
+            wanted |= {memory_id} if meets(metadata, filters) else set()
+        found = await engine.search_memory("When does the bridge open?", filters=filters)
+        assert {hit.memory_id for hit in found.hits} == wanted
+        assert (found.memories_searched, found.memories_in_workspace) == (len(wanted), len(kept))
 
     @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(query=ANY_TEXT.filter(str.strip), filters=st.dictionaries(OTHER_KEY, ANY_VALUE, max_size=2))

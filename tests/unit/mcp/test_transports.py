@@ -28,6 +28,7 @@ LEAN = ["lean, pipes", "lean, sockets"]
 SDK = ["sdk, pipes"]
 
 PARSE_ERROR = {"code": -32700, "message": "Parse error"}
+HALF_A_PAIR = {"code": -32700, "message": "Parse error: params.a must not contain lone surrogates"}
 INVALID_REQUEST = {"code": -32600, "message": "Invalid request"}
 
 INITIALIZE = {
@@ -268,7 +269,7 @@ DEEP = b"[" * 300 + b"]" * 300
         (b'{"jsonrpc":"2.0","id":5,"method":"ping"', PARSE_ERROR, None),
         (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"\xff"}}', PARSE_ERROR, 5),
         (b'{"jsonrpc":"2.0","id":"\xff","method":"ping"}', PARSE_ERROR, None),
-        (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"\\ud800"}}', PARSE_ERROR, 5),
+        (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"\\ud800"}}', HALF_A_PAIR, 5),
         (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', PARSE_ERROR, None),
         (b'{"jsonrpc":"2.0","id":"five","method":"ping","params":{"a":' + DEEP + b"}}", PARSE_ERROR, "five"),
         (b"[" * 100_000, PARSE_ERROR, None),
@@ -786,3 +787,27 @@ def test_a_real_process_ends_when_it_is_told_to_although_its_input_is_open(lean)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
         assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"text": "\ud800"}, "params.arguments.text"),
+        ({"text": "fine", "metadata": {"tags": ["a", "\udfff"]}}, "params.arguments.metadata.tags[1]"),
+        ({"metadata": {"\ud800": 1}}, "params.arguments.metadata"),
+    ],
+)
+def test_half_a_surrogate_pair_is_refused_by_field_and_rule(arguments, field):
+    params = {"name": "add_memory", "arguments": arguments}
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    answer = wire.refusal(line, wire.understand(line, wire.parse(line)))
+    assert (answer.id, answer.error.code) == (1, -32700)
+    assert answer.error.message == f"Parse error: {field} must not contain lone surrogates"
+
+
+@pytest.mark.parametrize("depth", [400, 100_000])
+def test_half_a_surrogate_pair_in_the_depths_is_refused_all_the_same(depth):
+    line = (
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":' + b"[" * depth + b'"\\ud800"' + b"]" * depth + b"}}"
+    )
+    assert wire.understand(line, wire.parse(line)).message.startswith("Parse error")
