@@ -113,7 +113,9 @@ class Reader:
         installed = str(folder / "installed")  # by this page: the next one shall not meet it
         pip = {"PIP_TARGET": installed, "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
-        self._environment = environment(folder, PATH=path, PYTHONPATH=installed, **pip)
+        self._environment = environment(
+            folder, PATH=path, PYTHONPATH=installed, ZAPOMNI_PLUGINS__GRAPH__WAIT_SECONDS="25", **pip
+        )
 
     def check(self, page: Path) -> None:
         """Save the page's files, run its commands, then its Python samples as one test module."""
