@@ -202,6 +202,7 @@ async def test_closing_waits_for_no_embedder_that_is_away(make_engine, embedder)
 
 async def test_closing_gives_back_what_takes_too_long(make_engine, embedder, monkeypatch):
     monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
     engine = make_engine()
     embedder.gate = asyncio.Event()
     await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
