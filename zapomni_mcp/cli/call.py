@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Result = dict[str, Any]
 
-VECTORS_ARE_LEFT = "What has no vector yet is found by words only; the next server or command makes the rest."
-
 
 @click.command()
 @shared_options()
@@ -73,8 +71,7 @@ async def _call(app: "App", tool: str, arguments: Result, show: Callable[[Result
         result = await app.dispatcher.call(tool, arguments, client="zapomni call", on_progress=_tell_progress)
         show(result)
         code = int(result["isError"])
-        if not await app.engine.settle():
-            click.echo(VECTORS_ARE_LEFT, err=True)
+        await app.engine.settle()  # what it leaves is said by the next search, which makes it
     finally:
         await app.stop()
         end_soon(code)

@@ -179,6 +179,7 @@ async def test_only_chunks_that_meet_the_filters_count(make_engine, embedder):
 
 async def test_closing_makes_the_vectors_that_are_waited_for(make_engine, monkeypatch):
     monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
+    monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 60)
     first = make_engine()
     await MemoryManager(first).store_message(uuid4(), "user", "herons at the pond")
     await MemoryManager(first.in_workspace("other")).store_document("carpets are woven")
@@ -201,6 +202,7 @@ async def test_closing_waits_for_no_embedder_that_is_away(make_engine, embedder)
 
 async def test_closing_gives_back_what_takes_too_long(make_engine, embedder, monkeypatch):
     monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
     engine = make_engine()
     embedder.gate = asyncio.Event()
     await MemoryManager(engine).store_message(uuid4(), "user", "a heron")

@@ -60,7 +60,8 @@ def document(zapomni):
     return lambda *args, **options: json.loads(zapomni(*args, "--json", **options).stdout)
 
 
-def test_what_a_call_stored_is_found_by_its_meaning_afterwards(zapomni, document):
+def test_what_a_call_stored_is_found_by_its_meaning_afterwards(zapomni, document, monkeypatch):
+    monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 60)
     stored = zapomni("call", "store_document", '{"content": "The heron nests near the pond."}')
     assert (stored.exit_code, stored.stderr) == (0, "")
     (hit,) = document("search", "pondlike heronry")["hits"]
