@@ -51,14 +51,14 @@ async def refused(path, error, match):
 async def test_a_truncated_file_is_refused_and_not_touched(path, left):
     await fill(path)
     os.truncate(path, int(path.stat().st_size * left))
-    (sentence,) = await refused(path, StoreDamagedError, "Restore a backup")
+    (sentence,) = await refused(path, StoreDamagedError, "zapomni restore-backup")
     assert "damaged" in sentence
 
 
 @pytest.mark.parametrize("garbage", [b"no database " * 1000, b"x", b"SQLite format 3\0" + b"\xff" * 5000])
 async def test_a_file_full_of_garbage_is_refused_and_not_touched(path, garbage):
     path.write_bytes(garbage)
-    await refused(path, StoreDamagedError, "Restore a backup")
+    await refused(path, StoreDamagedError, "zapomni restore-backup")
 
 
 async def test_an_emptied_file_is_not_taken_for_a_new_store(path):
