@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
 
 PAGE = 500
-MOST_WAITING = 100_000
+MOST_JOBS = 20_000
+"""Jobs that are looked at, the newest: one that is older and waits is found again by its key when it is queued anew."""
 
 
 async def queue_named(engine: "MemoryEngine", memory_ids: Sequence[str]) -> Reprocessing:
@@ -47,12 +48,9 @@ async def list_unread(engine: "MemoryEngine", extractor: str, limit: int) -> tup
 
 
 async def _waiting(engine: "MemoryEngine", kind: str) -> set[str]:
-    """The ids of memories that a job is going to read."""
-    return {
-        job.key
-        for state in ("queued", "running")
-        for job in await engine.jobs.list(engine.workspace, state=state, kind=kind, limit=MOST_WAITING)
-    }
+    """The ids of memories that a job is going to read. Asked for at one moment: a job may begin or be put off at any time."""
+    jobs = await engine.jobs.list(engine.workspace, kind=kind, limit=MOST_JOBS)
+    return {job.key for job in jobs if job.state in ("queued", "running")}
 
 
 async def _unread(engine: "MemoryEngine", extractor: str) -> AsyncIterator[str]:
