@@ -42,7 +42,7 @@ SAMPLE = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]+) -->\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
-MENTION = re.compile(r"(?:^|[\s/])zapomni((?: [a-z]+)+)(.*)")
+MENTION = re.compile(r"(?:^|[\s/])zapomni((?: [a-z][a-z-]*)+)(.*)")
 DONE = "-- done with"
 PYTEST_OPTIONS = "-o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function"
 
