@@ -14,6 +14,7 @@ from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.report import HostReport
 from zapomni_core.host.validation import CheckedTool
+from zapomni_core.strangers import is_cancellation
 from zapomni_mcp.cli import findings
 from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
 from zapomni_mcp.cli.findings import Finding
@@ -138,7 +139,9 @@ async def _health(tool: CheckedTool) -> Finding:
     try:
         async with timer:
             answer = await _answer(tool.tool.check())
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (the seam: calling a tool)
+    except BaseException as error:
+        if is_cancellation(error):
+            raise
         late = f"no answer in {CHECK_SECONDS:g} s"
         return Finding("fail", what, late if timer.expired() else f"{type(error).__name__}: {error}", fix)
     if answer is False:

@@ -300,6 +300,8 @@ def test_the_number_of_tools_is_held_against_what_clients_take(count, level, cap
         ("def check(self): return True", "ok", "well"),
         ("async def check(self): return False", "fail", "it says that it is not well"),
         ("async def check(self): raise SystemExit(3)", "fail", "SystemExit: 3"),
+        ("async def check(self): raise KeyboardInterrupt", "fail", "KeyboardInterrupt: "),
+        ("async def check(self): raise GeneratorExit", "fail", "GeneratorExit: "),
         ("async def check(self): raise TimeoutError('asleep')", "fail", "TimeoutError: asleep"),
         ("async def check(self): raise OSError('disk full')", "fail", "OSError: disk full"),
         (
