@@ -8,7 +8,7 @@ import zapomni_plugin_graph
 import zapomni_plugin_hello
 import zapomni_plugin_sessions
 
-from zapomni_core.plugin import LLMUnavailableError, ToolResult, hookimpl
+from zapomni_core.plugin import LLMUnavailableError, ProcessingError, ToolResult, hookimpl
 from zapomni_core.testing import FailureContract
 from zapomni_mcp import tools
 
@@ -104,7 +104,7 @@ class Liar:
 
     async def execute(self, arguments):
         await self.engine.memories.stats(self.engine.workspace)
-        with suppress(LLMUnavailableError, OSError):
+        with suppress(LLMUnavailableError, ProcessingError):
             await self.ask(self.engine, arguments["query"])
         return ToolResult.text("Found 0 things.", structured={"status": "success", "results": []})
 

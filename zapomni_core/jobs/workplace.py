@@ -48,6 +48,8 @@ class Workplace:
 
     def begin(self, engine: "MemoryEngine") -> None:
         """Let a worker look for jobs now; the one that is there, or a new one, where any kind of job is known."""
+        if not self._can_work(engine):
+            return
         if not self._is_working:
             self._start(engine)
         elif self._worker is not None:
@@ -63,7 +65,7 @@ class Workplace:
     def begin_later(self, engine: "MemoryEngine") -> None:
         """Let a worker look for jobs that somebody left here, if this process is still there in a moment."""
         self._owing[engine.workspace] = engine
-        if not self._is_working:
+        if self._can_work(engine) and not self._is_working:
             self._start(engine, BEGIN_SECONDS)
 
     async def settle(self, kind: str, seconds: float) -> bool:
@@ -95,11 +97,13 @@ class Workplace:
         """Whether there is a worker that lives: one in an event loop that was closed does not."""
         return self._task is not None and not self._task.done() and not self._task.get_loop().is_closed()
 
+    def _can_work(self, engine: "MemoryEngine") -> bool:
+        """Whether there may be a worker here. To ask this is a use of the store: afterwards there may be one already."""
+        return not self._is_settling and bool(self._kinds.names) and _is_in_a_loop() and engine.keeps_jobs
+
     def _start(self, engine: "MemoryEngine", delay: float = 0.0) -> None:
         from zapomni_core.jobs.worker import Worker
 
-        if self._is_settling or not (self._kinds.names and engine.keeps_jobs and _is_in_a_loop()):
-            return
         self._worker = Worker(engine, self._kinds)
         # In a context of its own: a worker that a tool call started does not report its progress to that call's client.
         self._task = asyncio.create_task(self._worker.run(delay), name="jobs", context=contextvars.Context())

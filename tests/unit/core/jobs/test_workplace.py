@@ -180,3 +180,18 @@ async def test_a_worker_that_broke_is_told_of_and_the_next_job_brings_another(ma
 
 async def no_worker():
     return not workers()
+
+
+async def test_there_is_one_worker_though_asking_for_the_queue_is_the_first_use_of_the_store(make_engine):
+    engine = make_engine(test=count)
+    engine.serve_jobs()
+    (job,) = await engine.submit([NewJob(kind="test")])
+    await in_state(engine, job.id, "done")
+    assert len(workers()) == 1
+
+
+async def test_a_server_that_is_to_begin_at_once_has_one_worker(make_engine):
+    engine = make_engine(test=count)
+    engine._parts.workplace.open(engine)
+    engine._parts.workplace.begin(engine)
+    assert len(workers()) == 1
