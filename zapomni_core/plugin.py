@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.call import Call, CallContext, current_call
-from zapomni_core.embedding import Embedder, Profile
+from zapomni_core.embedding import Embedder, FragmentEmbedder, Profile
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import DatabaseError, LLMUnavailableError, ProcessingError, ToolError
 from zapomni_core.extraction import Extractor
@@ -77,6 +77,7 @@ __all__ = [
     "Extraction",
     "Extractor",
     "Filter",
+    "FragmentEmbedder",
     "GraphCounts",
     "GraphStore",
     "InvalidInputError",

@@ -6,6 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from zapomni_core.loops import is_in_a_loop
 from zapomni_db.errors import DatabaseError
 
 if TYPE_CHECKING:
@@ -24,14 +25,6 @@ def deleted_before(days: float = KEEP_DELETED_DAYS) -> float:
     return time.time() - days * DAY_SECONDS
 
 
-def _is_in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
 class Tidying:
     """Once a day, where it is open and the store is used: a server that only waits must not open its store for this."""
 
@@ -45,7 +38,7 @@ class Tidying:
 
     def note_use(self, store: "MemoryStore") -> None:
         """The store is used."""
-        if self._workspace is not None and self._task is None and _is_in_a_loop():
+        if self._workspace is not None and self._task is None and is_in_a_loop():
             # In a context of its own: it is no part of the call that happened to be the first.
             self._task = asyncio.create_task(self._tidy(store), name="tidying", context=contextvars.Context())
 

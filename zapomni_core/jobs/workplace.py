@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from zapomni_core.jobs.kinds import Kinds
 from zapomni_core.jobs.settling import settle
+from zapomni_core.loops import is_in_a_loop
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -42,7 +43,7 @@ class Workplace:
 
     def note_use(self) -> None:
         """The store is used: begin, where the place is open and nobody has begun."""
-        if self._serving is not None and _is_in_a_loop():
+        if self._serving is not None and is_in_a_loop():
             engine, self._serving = self._serving, None
             self.begin(engine)
 
@@ -99,7 +100,7 @@ class Workplace:
 
     def _can_work(self, engine: "MemoryEngine") -> bool:
         """Whether there may be a worker here. To ask this is a use of the store: afterwards there may be one already."""
-        return not self._is_settling and bool(self._kinds.names) and _is_in_a_loop() and engine.keeps_jobs
+        return not self._is_settling and bool(self._kinds.names) and is_in_a_loop() and engine.keeps_jobs
 
     def _start(self, engine: "MemoryEngine", delay: float = 0.0) -> None:
         from zapomni_core.jobs.worker import Worker
@@ -108,14 +109,6 @@ class Workplace:
         # In a context of its own: a worker that a tool call started does not report its progress to that call's client.
         self._task = asyncio.create_task(self._worker.run(delay), name="jobs", context=contextvars.Context())
         self._task.add_done_callback(_tell_of_end)
-
-
-def _is_in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _tell_of_end(task: "asyncio.Task[None]") -> None:
