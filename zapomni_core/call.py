@@ -83,7 +83,7 @@ class CallContext:
             nonlocal beat, timer
             rest = self._told_at + BEAT_SECONDS - loop.time()
             if rest <= 0 and (beat is None or beat.done()):
-                beat = loop.create_task(self._tell(self._told + BEAT, None, STILL_WORKING))
+                beat = loop.create_task(self._beat())
                 beat.add_done_callback(_take_note)
             timer = loop.call_later(rest if rest > 0 else BEAT_SECONDS, look)
 
@@ -94,6 +94,10 @@ class CallContext:
             for one in (timer, beat):
                 if one is not None:
                     one.cancel()
+
+    async def _beat(self) -> None:
+        """What was told is looked at here: the tool may have told something since the beat was due."""
+        await self._tell(self._told + BEAT, None, STILL_WORKING)
 
     async def _tell(self, heard: float, total: float | None, message: str | None) -> None:
         self._told, self._told_at = heard, asyncio.get_running_loop().time()
