@@ -132,7 +132,7 @@ async def measure(store: SQLiteStore, file: Path, limit: int) -> tuple[Seconds, 
     for one in entities:
 
         async def asked(entity_id: str = one.id) -> int:
-            return len(await store.graph.related("default", [entity_id], depth=2, limit=limit))
+            return len((await store.graph.related("default", [entity_id], depth=2, limit=limit)).relations)
 
         async def fetched(uid: bytes = bytes.fromhex(one.id)) -> int:
             return await asyncio.to_thread(bare, connection, uid, limit)

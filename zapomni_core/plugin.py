@@ -42,6 +42,7 @@ from zapomni_db.records import (
     Relation,
     SessionRecord,
     StoreStats,
+    Surroundings,
 )
 from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore, Reembedding, Snapshot
 
@@ -113,6 +114,7 @@ __all__ = [
     "Snapshot",
     "StoreStats",
     "SuccessResponse",
+    "Surroundings",
     "Tool",
     "ToolError",
     "ToolGapReport",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
@@ -221,8 +221,7 @@ class JobCounts:
     failed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
+class Entity(NamedTuple):
     """Something that live memories speak of; `mentions` counts the places, `memories` the memories."""
 
     id: str
@@ -232,8 +231,7 @@ class Entity:
     memories: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Where a memory says it, and who read it there."""
 
     memory_id: str
@@ -244,8 +242,7 @@ class Evidence:
     basis: Basis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relation:
+class Relation(NamedTuple):
     """What live memories say of two entities: when it was true, when it was learned, and what superseded it."""
 
     id: str
@@ -258,6 +255,13 @@ class Relation:
     superseded_by: str | None
     superseded_at: datetime | None
     evidence: tuple[Evidence, ...]
+
+
+class Surroundings(NamedTuple):
+    """Entities that were asked about, and the relations around them, each with its distance in steps."""
+
+    about: list[Entity]
+    relations: list[tuple[int, Relation]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

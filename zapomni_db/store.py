@@ -24,9 +24,9 @@ from zapomni_db.records import (
     MessageRecord,
     NewJob,
     NewMemory,
-    Relation,
     SessionRecord,
     StoreStats,
+    Surroundings,
 )
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ class GraphStore(Protocol):
     async def related(
         self,
         workspace: str,
-        entity_ids: Sequence[str],
+        names: Sequence[str],
         *,
         depth: int = 1,
         direction: Direction = "both",
@@ -352,9 +352,9 @@ class GraphStore(Protocol):
         at: datetime | None = None,
         superseded: bool = False,
         limit: int = 50,
-    ) -> list[tuple[int, Relation]]:
-        """Relations around entities with their distance, 1 to `depth`: nearest first, what is only
-        mentioned together after the rest, then those with most evidence.
+    ) -> Surroundings:
+        """The entities of these names or ids that are there, and relations around them with their distance, 1 to `depth`:
+        nearest first, what is only mentioned together after the rest, then those with most evidence.
 
         `at` asks for what was true then, superseded since or not; what does not say since when counts from its memory's
         timestamp, else from when it was learned. Superseded relations come only if asked for. Who is only mentioned

@@ -102,6 +102,9 @@ class _Compiler:
 def _all(parts: list[Accepts]) -> Accepts:
     if len(parts) == 1:
         return parts[0]
+    if len(parts) == 2:  # noqa: PLR2004 - most often
+        first, second = parts
+        return lambda value: first(value) and second(value)
     return lambda value: all(part(value) for part in parts)
 
 
@@ -125,7 +128,8 @@ def _one_of(values: list[Any]) -> Accepts:
 
 
 def _required(names: list[str]) -> Accepts:
-    return _only_for({dict}, lambda value: all(name in value for name in names))
+    wanted = frozenset(names)
+    return _only_for({dict}, lambda value: value.keys() >= wanted)
 
 
 def _only_for(types: set[type], holds: Accepts) -> Accepts:

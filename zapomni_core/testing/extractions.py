@@ -61,8 +61,7 @@ async def relations_of(
     store: Graphed, name: str, workspace: str = WORKSPACE, **wanted: Any
 ) -> list[tuple[int, Relation]]:
     """The relations around the entity of a name, if it is there."""
-    entities = await store.graph.entities(workspace, [name])
-    return await store.graph.related(workspace, [one.id for one in entities], **wanted)
+    return (await store.graph.related(workspace, [name], **wanted)).relations
 
 
 async def triples(store: Graphed, name: str, workspace: str = WORKSPACE, **wanted: Any) -> list[str]:

@@ -221,7 +221,7 @@ class GraphStoreContract(TimelineContract):
         mine = await the(store, "Ada", "mine")
         assert await triples(store, "Ada", "yours") == ["Ada knows Alan"]
         assert await store.graph.entities("yours", [mine.id, "Grace"]) == []
-        assert await store.graph.related("yours", [mine.id]) == []
+        assert await store.graph.related("yours", [mine.id]) == ([], [])
         assert [one.name for one, _ in await store.graph.find("yours", "Ada Grace Alan", None, None, 9)] == [
             "Ada",
             "Alan",
@@ -321,10 +321,11 @@ class GraphStoreContract(TimelineContract):
     async def test_several_entities_can_be_asked_for_at_once(self, store: Graphed) -> None:
         await state(store, "A", "knows", "B")
         await state(store, "C", "knows", "D")
-        ids = [(await the(store, name)).id for name in ("A", "B", "C")]
-        found = await store.graph.related(WORKSPACE, [*ids, "no such id", "\ud800"])
+        ids = [(await the(store, name)).id for name in ("A", "B")]
+        about, found = await store.graph.related(WORKSPACE, [*ids, "c", ids[0], "no such id", "\ud800"])
+        assert [one.name for one in about] == ["A", "B", "C"]
         assert sorted(one.subject.name for _, one in found) == ["A", "C"]
-        assert await store.graph.related(WORKSPACE, []) == []
+        assert await store.graph.related(WORKSPACE, []) == ([], [])
 
     async def test_memories_that_were_not_read_come_oldest_first_in_pages(self, store: Graphed) -> None:
         ids = [await add(store, f"memory {number}") for number in range(5)]

@@ -99,17 +99,19 @@ class Footprint:
     """Which files a path led to when it was opened. SQLite goes on writing into files that were taken away."""
 
     path: Path
+    names: tuple[str, str]
     numbers: tuple[int, int]
 
     @classmethod
     def of(cls, path: Path) -> "Footprint":
         """The files as they are now."""
-        return cls(path, _numbers(path))
+        names = str(path), str(wal_of(path))
+        return cls(path, names, _numbers(names))
 
     def check(self) -> None:
         """Raise where the path leads to other files now."""
         try:
-            same = _numbers(self.path) == self.numbers
+            same = _numbers(self.names) == self.numbers
         except FileNotFoundError:
             same = False
         if not same:
@@ -119,5 +121,6 @@ class Footprint:
             )
 
 
-def _numbers(path: Path) -> tuple[int, int]:
-    return path.stat().st_ino, wal_of(path).stat().st_ino
+def _numbers(names: tuple[str, str]) -> tuple[int, int]:
+    file, wal = names
+    return os.stat(file).st_ino, os.stat(wal).st_ino  # noqa: PTH116 - every call of the store waits for it

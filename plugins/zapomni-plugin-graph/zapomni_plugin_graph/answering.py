@@ -15,6 +15,7 @@ from zapomni_core.plugin import (
     ToolResult,
     response_schema,
 )
+from zapomni_plugin_graph.responses import record_of
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 
@@ -46,7 +47,7 @@ class GraphTool(ABC, Generic[RequestT]):
         """The answer to one call."""
         started = time.perf_counter()
         text, response = await self._answer(self._checked(arguments))
-        structured = response.model_dump(mode="json")
+        structured = record_of(response)
         structured["processing_time_ms"] = round((time.perf_counter() - started) * 1000, 3)
         if isinstance(response, ErrorResponse):
             return ToolResult.error(f"Error: {text}", structured=structured)

@@ -88,6 +88,13 @@ class GetRelatedResponse(SuccessResponse):
     )
 
 
+def record_of(response: BaseModel) -> dict[str, Any]:
+    """A response as JSON. Steps are JSON already, and may be hundreds: they are not copied."""
+    if isinstance(response, GetRelatedResponse):
+        return response.model_dump(mode="json", exclude={"relations"}) | {"relations": response.relations}
+    return response.model_dump(mode="json")
+
+
 class SearchNodesResponse(SuccessResponse):
     """Entities by words and by meaning, best first."""
 

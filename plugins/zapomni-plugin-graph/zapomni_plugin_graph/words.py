@@ -1,5 +1,6 @@
 """How entities, relations and jobs are told to people."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from zapomni_core.plugin import Entity, Evidence, Job, Relation
@@ -36,11 +37,13 @@ def entity_words(entity: Entity) -> str:
 def step_words(step: Step) -> str:
     """A step on one line, with the newest memory that says it."""
     relation = step.relation
-    if step.basis == "mention":
-        said = f"{relation.subject.name} and {relation.object.name} are mentioned together"
-    else:
-        said = f"{relation.subject.name} —{relation.type}→ {relation.object.name}"
-    return said + _when(relation) + "".join(_evidence(one) for one in relation.evidence[:1]) + _more(relation)
+    subject, target = relation.subject.name, relation.object.name
+    known = (
+        f"{subject} and {target} are mentioned together"
+        if step.basis == "mention"
+        else f"{subject} —{relation.type}→ {target}"
+    )
+    return known + _when(relation) + _evidence(relation.evidence)
 
 
 def job_words(job: Job) -> str:
@@ -75,6 +78,8 @@ def short(text: str, most: int) -> str:
 
 
 def _when(relation: Relation) -> str:
+    if relation.valid_from is relation.valid_until is relation.superseded_by is None:
+        return ""
     since, until = _date(relation.valid_from), _date(relation.valid_until)
     if since and until:
         times = f"{since} to {until}"
@@ -99,10 +104,10 @@ def _date(moment: datetime | None) -> str:
     return moment.date().isoformat()
 
 
-def _evidence(evidence: Evidence) -> str:
-    return f' [{evidence.memory_id}: "{short(evidence.quote, LONGEST_QUOTE)}"]'
-
-
-def _more(relation: Relation) -> str:
-    others = len({one.memory_id for one in relation.evidence}) - 1
-    return f" and {others} more" if others > 0 else ""
+def _evidence(evidence: Sequence[Evidence]) -> str:
+    """The first quote, and how many memories more say it."""
+    if not evidence:
+        return ""
+    said = f' [{evidence[0].memory_id}: "{short(evidence[0].quote, LONGEST_QUOTE)}"]'
+    others = len({one.memory_id for one in evidence}) - 1
+    return f"{said} and {others} more" if others else said

@@ -177,3 +177,15 @@ def test_a_schema_that_contains_itself_is_no_json():
     schema = {"type": "object"}
     schema["properties"] = {"a": schema}
     assert not is_json(schema)
+
+
+@pytest.mark.parametrize("value", [(1, 2), {"a": ("b",)}, [1, 2.5, True, None, "é🙂"], {"": {}}, 10**30])
+def test_what_can_be_sent_as_json_is_json(value):
+    assert is_json(value)
+
+
+def test_what_is_nested_deeper_than_the_quick_look_goes_is_json():
+    value = []
+    for _ in range(300):
+        value = [value]
+    assert is_json(value)

@@ -12,7 +12,7 @@ from zapomni_db.sqlite.values import from_json, is_text
 
 COLUMNS = "{0}.uid, {0}.name, {0}.type, {0}.mentions, {0}.memories"
 
-_NAMED = f"SELECT {COLUMNS.format('entity')} FROM entity WHERE uid = ? AND workspace = ? AND memories > 0"  # noqa: S608 - ours
+_NAMED = f"SELECT id, {COLUMNS.format('entity')} FROM entity WHERE uid = ? AND workspace = ? AND memories > 0"  # noqa: S608 - ours
 _MENTIONED = f"""
 SELECT spans, {COLUMNS.format("entity")}
 FROM memory CROSS JOIN mention ON mention.memory = memory.id CROSS JOIN spelling ON spelling.id = mention.spelling
@@ -23,18 +23,15 @@ WHERE memory.uid = ? AND memory.workspace = ? AND deleted_at IS NULL AND replace
 
 def entity(uid: bytes, name: str, kind: str, mentions: int, memories: int) -> Entity:
     """An entity from its columns."""
-    return Entity(id=uid.hex(), name=name, type=kind, mentions=mentions, memories=memories)
+    return Entity(uid.hex(), name, kind, mentions, memories)
 
 
-def by_name(connection: apsw.Connection, workspace: str, names: Sequence[str]) -> list[Entity]:
-    """The live entities of these names or ids, each once."""
+def by_name(connection: apsw.Connection, workspace: str, names: Sequence[str]) -> dict[int, Entity]:
+    """The live entities of these names or ids, by number."""
     if not is_text(workspace):
-        return []
-    found: dict[bytes, Entity] = {}
-    for name in names:
-        for uid in _uids(workspace, name):
-            found.update((row[0], entity(*row)) for row in rows(connection, _NAMED, uid, workspace))
-    return list(found.values())
+        return {}
+    uids = [uid for name in names for uid in _uids(workspace, name)]
+    return {row[0]: entity(*row[1:]) for uid in uids for row in rows(connection, _NAMED, uid, workspace)}
 
 
 def mentioned(connection: apsw.Connection, workspace: str, memory_id: str) -> list[Entity]:

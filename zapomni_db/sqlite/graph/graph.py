@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from zapomni_db.arrays import Vector
-from zapomni_db.records import Direction, EmbedderIdentity, Entity, Extraction, GraphCounts, Relation
+from zapomni_db.records import Direction, EmbedderIdentity, Entity, Extraction, GraphCounts, Surroundings
 from zapomni_db.sqlite.access import Access
 from zapomni_db.sqlite.graph import counting, entities, finding, recording, relating
 from zapomni_db.sqlite.graph import vectors as entity_vectors
@@ -35,7 +35,8 @@ class SQLiteGraph:
         )
 
     async def entities(self, workspace: str, names: Sequence[str]) -> list[Entity]:
-        return await self._access.query(lambda connection: entities.by_name(connection, workspace, names))
+        found = await self._access.query(lambda connection: entities.by_name(connection, workspace, names))
+        return list(found.values())
 
     async def entities_of(self, workspace: str, memory_id: str) -> list[Entity]:
         return await self._access.query(lambda connection: entities.mentioned(connection, workspace, memory_id))
@@ -49,7 +50,7 @@ class SQLiteGraph:
     async def related(
         self,
         workspace: str,
-        entity_ids: Sequence[str],
+        names: Sequence[str],
         *,
         depth: int = 1,
         direction: Direction = "both",
@@ -57,9 +58,9 @@ class SQLiteGraph:
         at: datetime | None = None,
         superseded: bool = False,
         limit: int = 50,
-    ) -> list[tuple[int, Relation]]:
+    ) -> Surroundings:
         wanted = Wanted(depth=depth, direction=direction, types=types, at=at, superseded=superseded, limit=limit)
-        return await self._access.query(lambda connection: relating.related(connection, workspace, entity_ids, wanted))
+        return await self._access.query(lambda connection: relating.related(connection, workspace, names, wanted))
 
     async def without_vector(self, embedder: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
         return await self._access.query(lambda connection: entity_vectors.without(connection, embedder, limit))

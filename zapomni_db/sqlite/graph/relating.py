@@ -3,19 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
 import apsw
 
-from zapomni_db.records import MENTIONED_WITH, Direction, Relation
-from zapomni_db.sqlite.connections import rows
-from zapomni_db.sqlite.graph.identifiers import uid_of
+from zapomni_db.records import MENTIONED_WITH, Direction, Surroundings
+from zapomni_db.sqlite.graph.entities import by_name
 from zapomni_db.sqlite.graph.numbers import bound
 from zapomni_db.sqlite.graph.relations import read
 from zapomni_db.sqlite.values import check_text, checked_micros
-
-_START = "SELECT id FROM entity WHERE uid = ? AND workspace = ?"
 
 _NEXT = """
 SELECT x.id, x.subject, x.object, x.type != :mentioned, x.evidence, x.latest
@@ -55,19 +53,12 @@ class Wanted:
     limit: int = 50
 
 
-def related(
-    connection: apsw.Connection, workspace: str, entity_ids: Iterable[str], wanted: Wanted
-) -> list[tuple[int, Relation]]:
+def related(connection: apsw.Connection, workspace: str, names: Sequence[str], wanted: Wanted) -> Surroundings:
     """Relations with their distance: the nearest first, mere mentions after the rest, most evidence, then the newest."""
-    check_text("workspace", workspace)
-    start = [
-        number
-        for uid in filter(None, map(uid_of, entity_ids))
-        for (number,) in rows(connection, _START, uid, workspace)
-    ]
-    distances = _walk(connection, start, wanted)
+    about = by_name(connection, check_text("workspace", workspace), names)
+    distances = _walk(connection, about, wanted)
     found = read(connection, list(distances), None if wanted.at is None else checked_micros("at", wanted.at))
-    return [(distance, found[number]) for number, distance in distances.items()]
+    return Surroundings(list(about.values()), [(distance, found[number]) for number, distance in distances.items()])
 
 
 def _walk(connection: apsw.Connection, start: Iterable[int], wanted: Wanted) -> dict[int, int]:
@@ -91,14 +82,16 @@ def _level(
     connection: apsw.Connection, direction: Direction, which: str, values: Mapping[str, Any]
 ) -> Iterable[Sequence[int]]:
     """Relations of the entities of one level, some of them twice."""
-    ends = [(end, which + more) for end, more in _ENDS[direction]]
-    every = " UNION ALL ".join(_NEXT.format(end=end, which=wanted) for end, wanted in ends) + " LIMIT :many"
-    found: list[Any] = connection.execute(every, values).fetchall()
+    found: list[Any] = connection.execute(_either(_NEXT, direction, which) + " LIMIT :many", values).fetchall()
     if len(found) < values["many"]:
         return found
-    return connection.execute(
-        " UNION ALL ".join(_BEST_NEXT.format(end=end, which=wanted) for end, wanted in ends), values
-    )
+    return connection.execute(_either(_BEST_NEXT, direction, which), values)
+
+
+@lru_cache(maxsize=64)
+def _either(statement: str, direction: Direction, which: str) -> str:
+    """A statement for the relations at both of their ends."""
+    return " UNION ALL ".join(statement.format(end=end, which=which + more) for end, more in _ENDS[direction])
 
 
 def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:

@@ -60,16 +60,16 @@ def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) ->
     later = _uids(connection, {row[9] for row in found} - {None})
     return {
         number: Relation(
-            id=uid.hex(),
-            subject=entities[subject],
-            type=kind,
-            object=entities[target],
-            valid_from=None if valid_from is None else from_micros(valid_from),
-            valid_until=None if valid_until is None else from_micros(valid_until),
-            learned_at=from_micros(learned_at),
-            superseded_by=None if rival is None else later[rival],
-            superseded_at=None if superseded_at is None else from_micros(superseded_at),
-            evidence=tuple(evidence[number][:MOST_EVIDENCE]),
+            uid.hex(),
+            entities[subject],
+            kind,
+            entities[target],
+            None if valid_from is None else from_micros(valid_from),
+            None if valid_until is None else from_micros(valid_until),
+            from_micros(learned_at),
+            None if rival is None else later[rival],
+            None if superseded_at is None else from_micros(superseded_at),
+            tuple(evidence[number][:MOST_EVIDENCE]),
         )
         for number, _, subject, target, uid, kind, valid_from, valid_until, learned_at, rival, superseded_at in found
     }
@@ -77,10 +77,7 @@ def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) ->
 
 def _entities(connection: apsw.Connection, numbers: set[int]) -> dict[int, Entity]:
     found = rows(connection, _ENTITIES, bound(numbers))
-    return {
-        number: Entity(id=uid.hex(), name=name, type=kind, mentions=mentions, memories=memories)
-        for number, uid, name, kind, mentions, memories in found
-    }
+    return {number: Entity(uid.hex(), *columns) for number, uid, *columns in found}
 
 
 def _uids(connection: apsw.Connection, numbers: set[int]) -> dict[int, str]:
@@ -110,8 +107,5 @@ def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> dict[
             relation, memory, first, last, cut, memory_id, start, end, extractor, basis = row
             if cut is None or len(cut) < last - first:  # it is in two parts of a long text
                 cut = cut_body(connection, memory, first, last)
-            piece = Evidence(
-                memory_id=memory_id, quote=cut.decode(), start=start, end=end, extractor=extractor, basis=basis
-            )
-            evidence[relation].append(piece)
+            evidence[relation].append(Evidence(memory_id, cut.decode(), start, end, extractor, basis))
     return evidence

@@ -82,10 +82,10 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
     async def _answer(self, request: GetRelatedRequest) -> tuple[str, BaseModel]:
         if bool(request.entity.strip()) == bool(request.memory_id.strip()):
             raise InvalidInputError("give either entity or memory_id")
-        starts = await self._starts(request)
+        names = [request.entity] if request.entity else await self._mentioned(request.memory_id)
+        starts, found = await self._related(names, request)
         if not starts and request.entity:
             return await self._unknown(request.entity)
-        found = await self._related(starts, request)
         found, is_more = found[: request.limit], len(found) > request.limit
         about = ", ".join(map(entity_words, starts[:NEAREST])) + (", …" if len(starts) > NEAREST else "")
         headline = _headline(len(found), about, request, is_more=is_more)
@@ -101,20 +101,18 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
         )
         return "\n".join([headline, *_lines(found, request.depth)]), response
 
-    async def _starts(self, request: GetRelatedRequest) -> list[Entity]:
-        graph, workspace = self.engine.graph, self.engine.workspace
-        if request.entity:
-            return await graph.entities(workspace, [request.entity])
-        entities = await graph.entities_of(workspace, request.memory_id)
+    async def _mentioned(self, memory_id: str) -> list[str]:
+        """The ids of the entities that a memory speaks of."""
+        entities = await self.engine.graph.entities_of(self.engine.workspace, memory_id)
         if not entities:
-            await live_memory(self.engine, request.memory_id)
-        return entities[:MOST_STARTS]
+            await live_memory(self.engine, memory_id)
+        return [one.id for one in entities[:MOST_STARTS]]
 
-    async def _related(self, starts: list[Entity], request: GetRelatedRequest) -> list[Step]:
+    async def _related(self, names: list[str], request: GetRelatedRequest) -> tuple[list[Entity], list[Step]]:
         """As the store ranks them, and one more than was asked for, if there is one."""
-        found = await self.engine.graph.related(
+        about, found = await self.engine.graph.related(
             self.engine.workspace,
-            [one.id for one in starts],
+            names,
             depth=request.depth,
             direction=request.direction,
             types=[form for one in request.types for form in dict.fromkeys((one, _as_type(one)))],
@@ -122,12 +120,12 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
             superseded=request.include_superseded,
             limit=request.limit + 1,
         )
-        return [step_of(*one) for one in found]
+        return about, [step_of(*one) for one in found]
 
     async def _others(self, starts: list[Entity]) -> str:
         """What there is where nothing meets the request: the types of all relations, over or not."""
         ids = [one.id for one in starts]
-        found = await self.engine.graph.related(self.engine.workspace, ids, superseded=True, limit=MOST)
+        _, found = await self.engine.graph.related(self.engine.workspace, ids, superseded=True, limit=MOST)
         types = sorted({relation.type for _, relation in found})
         return (
             f" There are relations of these types, some perhaps superseded: {', '.join(types[:MOST_TYPES])}."
