@@ -1,4 +1,4 @@
-"""Stores of any size for the memory benchmark: real text, and vectors that are real or made of real ones."""
+"""Stores of any size for the memory benchmark: real text with its real vectors, which are made once and kept."""
 
 import asyncio
 import hashlib
@@ -6,26 +6,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from platformdirs import user_cache_path
+from rich.progress import track
 
 from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.terms import terms
 from zapomni_db.records import EmbedderIdentity, NewChunk, NewMemory
 from zapomni_db.sqlite import SQLiteStore
 
-REAL_VECTORS = 10_000
+KEPT = user_cache_path("zapomni-benchmarks")
+KEPT_TOGETHER = 1_000
 TOGETHER = 128
-NOISE = 0.02  # of a unit vector's length in each dimension: half of what is known of it
 
 
 async def vectors_of(texts: list[str], embedder: DefaultEmbedder) -> np.ndarray:
-    """Real vectors of the first 10,000 texts; the others have one of these, blurred: as near to each other as real ones are."""
-    real = await embedder.embed(texts[:REAL_VECTORS])
-    rest = len(texts) - len(real)
-    chance = np.random.default_rng(3)
-    blurred = real[chance.integers(0, len(real), rest)]
-    blurred += chance.standard_normal(blurred.shape, np.float32) * NOISE
-    blurred /= np.linalg.norm(blurred, axis=1, keepdims=True)
-    return np.concatenate([real, blurred])
+    """The vectors of texts; 100,000 take a quarter of an hour, the first time."""
+    parts = [texts[first : first + KEPT_TOGETHER] for first in range(0, len(texts), KEPT_TOGETHER)]
+    return np.concatenate([await _kept(part, embedder) for part in track(parts, "vectors")])
+
+
+async def _kept(texts: list[str], embedder: DefaultEmbedder) -> np.ndarray:
+    """The vectors of some texts, from an earlier run if there was one."""
+    told = repr((embedder.identity, texts)).encode()
+    file = KEPT / f"{hashlib.blake2b(told, digest_size=16).hexdigest()}.npy"
+    if not file.exists():
+        vectors = await embedder.embed(texts)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        whole = file.with_suffix(".part")
+        with whole.open("wb") as output:
+            np.save(output, vectors)
+        whole.replace(file)
+    return np.load(file)
 
 
 async def build(file: Path, texts: list[str], vectors: np.ndarray, identity: EmbedderIdentity, chunks: int = 1) -> None:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from zapomni_core.embedding import DefaultEmbedder, Profile
 from zapomni_core.engine import MemoryEngine
+from zapomni_core.search import searching
 from zapomni_core.search.confidence import confidence
 from zapomni_core.search.lexical import Lexical, Postings, fetch_postings, inverse_frequency, score_words
 from zapomni_core.search.ranking import Question, rank
@@ -26,9 +28,10 @@ PLAIN = Path(__file__).parent / "plain"
 DEPTH = 10
 
 BM25, NEIGHBOURS, AUTHOR, VECTORS = "BM25", "+ neighbours", "+ author", "+ vectors"
-PRUNING, TELLING, FULL, VECTORS_ONLY = "+ pruning", "+ telling words", "+ closer look = all", "vectors only"
-STEPS = (BM25, NEIGHBOURS, AUTHOR, VECTORS, PRUNING, TELLING, FULL, VECTORS_ONLY)
-"""Each of the first seven adds something to the one before; the seventh is the search as it is."""
+PRUNING, TELLING, CLOSER, FULL = "+ pruning", "+ telling words", "+ closer look", "+ replies = all"
+VECTORS_ONLY = "vectors only"
+STEPS = (BM25, NEIGHBOURS, AUTHOR, VECTORS, PRUNING, TELLING, CLOSER, FULL, VECTORS_ONLY)
+"""Each of the first eight adds something to the one before; the eighth is the search as it is."""
 
 TEXTBOOK_K1, TEXTBOOK_B = 1.2, 0.75
 
@@ -109,6 +112,8 @@ async def _ask(
     whole, rare = await embedder.embed([asked.text, pruned], query=True)
     steps = _Steps(asked.text, whole, rare, await question_vector(embedder, pruned), embedder.profile)
     found, by_words = await store.read(engine.workspace, steps.take)
+    with mock.patch.object(searching, "with_replies", lambda hits, _: hits):
+        found[CLOSER] = [hit.memory_id for hit in (await engine.search_memory(asked.text, DEPTH)).hits]
     found[FULL] = [hit.memory_id for hit in result.hits]
     by_key = {step: [keys[one] for one in ids] for step, ids in found.items()}
     return Outcome(asked, by_key, result.confidence, by_words)

@@ -63,9 +63,9 @@ def test_no_kind_is_below_plain_stemmed_bm25(outcomes, kind):
 
 def test_the_mean_over_kinds_keeps_its_floor(outcomes):
     mean = mean_over_kinds(outcomes, FULL)
-    assert mean.first >= 0.67
-    assert mean.five >= 0.83
-    assert mean.reciprocal >= 0.74
+    assert mean.first >= 0.7
+    assert mean.five >= 0.85
+    assert mean.reciprocal >= 0.77
 
 
 def test_without_vectors_the_mean_over_kinds_keeps_its_floor(outcomes):
@@ -73,14 +73,16 @@ def test_without_vectors_the_mean_over_kinds_keeps_its_floor(outcomes):
 
 
 def test_turns_are_found_by_what_stands_around_them(outcomes):
-    assert Recall.of(by_kind(outcomes)["conversation"], FULL).five >= 0.5
+    recall = Recall.of(by_kind(outcomes)["conversation"], FULL)
+    assert recall.first >= 0.38
+    assert recall.five >= 0.7
 
 
 def test_a_detail_of_a_note_in_another_language_keeps_its_floor(outcomes):
     """Four of five are not reached here: docs/decisions/0005-search.md."""
     recall = Recall.of(by_kind(outcomes)["crosslingual"], FULL)
-    assert recall.first >= 0.61
-    assert recall.five >= 0.78
+    assert recall.first >= 0.62
+    assert recall.five >= 0.79
 
 
 def test_a_plain_fact_in_another_language_is_found_first_four_times_of_five(plain):

@@ -33,7 +33,7 @@ def make_hits(
     shares = ranked.scores / best if best else np.ones(len(ranked.rows))
     found = snapshot.found(ranked.rows)
     reasons = _reasons(snapshot, ranked, asked, postings)
-    return [_hit(one, confidence * float(share), why) for one, share, why in zip(found, shares, reasons, strict=True)]
+    return [hit_of(one, confidence * float(share), why) for one, share, why in zip(found, shares, reasons, strict=True)]
 
 
 def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
@@ -60,7 +60,8 @@ def _cut(text: str, room: int) -> str:
     return text[: ends[-1]].rstrip() if ends else ""
 
 
-def _hit(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
+def hit_of(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
+    """A chunk that was found, as a hit."""
     return SearchHit(
         memory_id=found.memory_id,
         text=found.text,

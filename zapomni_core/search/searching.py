@@ -15,6 +15,7 @@ from zapomni_core.search.answers import cut_to, make_hits
 from zapomni_core.search.confidence import confidence, verdict
 from zapomni_core.search.lexical import Postings, fetch_postings, score_words
 from zapomni_core.search.ranking import Question, Ranked, rank
+from zapomni_core.search.replies import Replies, replies_to, with_replies
 from zapomni_core.telemetry import timed
 from zapomni_core.terms import query_terms, query_words
 from zapomni_db.arrays import Rows, Vector
@@ -65,6 +66,7 @@ class _Answer:
     result: SearchResult
     ranked: Ranked
     is_unclear: bool
+    replies: Replies
 
 
 async def search(store: MemoryStore, embedder: Embedder, workspace: str, request: SearchRequest) -> SearchResult:
@@ -86,7 +88,7 @@ async def search(store: MemoryStore, embedder: Embedder, workspace: str, request
         answered = await store.read(workspace, answer)
     with timed("embedding"):
         hits = await _closer(embedder, request, answered)
-    result = replace(answered.result, hits=_cut(hits, request))
+    result = replace(answered.result, hits=_cut(with_replies(hits, answered.replies), request))
     return replace(result, workspace=workspace, degraded=degraded or _unembedded(result.chunks_without_vector))
 
 
@@ -194,7 +196,7 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
         memories_in_workspace=snapshot.memories,
         chunks_without_vector=int(np.count_nonzero(~snapshot.embedded if mask is None else mask & ~snapshot.embedded)),
     )
-    return _Answer(result, ranked, unclear)
+    return _Answer(result, ranked, unclear, replies_to(snapshot, ranked, hits, mask))
 
 
 def _memories_of(places: Rows) -> int:
