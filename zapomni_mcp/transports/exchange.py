@@ -33,6 +33,7 @@ class Exchange:
 
     def __init__(self) -> None:
         self.ended = False
+        self.can_answer: Callable[[], bool] = lambda: True
         self._when_ended: list[Callable[[], None]] = []
         self._unanswered: Counter[RequestId] = Counter()
         self._asked: dict[RequestId, RequestId] = {}
@@ -75,8 +76,12 @@ class Exchange:
                 self._changed.set()
 
     def progressed(self) -> None:
-        """A sign of life from one of the requests, whether the client is told of it or not."""
-        self._changed.set()
+        """A sign of life from one of the requests, whether the client is told of it or not.
+
+        It is worth waiting for while somebody may read the answer.
+        """
+        if self.ended and self.can_answer():
+            self._changed.set()
 
     async def drain(self) -> JSONRPCError | None:
         """Waits until every request is answered, or there was neither answer nor progress for DRAIN_SECONDS; see `stop`.
@@ -90,7 +95,7 @@ class Exchange:
                 async with asyncio.timeout(seconds):
                     await self._changed.wait()
             except TimeoutError:
-                logger.warning("ended with %d requests unanswered after %.0f s", self._unanswered.total(), seconds)
+                logger.warning("ended with %d requests unanswered", self._unanswered.total())
                 return None
         return self._lost(self._asked.popitem()[1]) if self._asked else None
 

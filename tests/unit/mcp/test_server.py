@@ -252,7 +252,7 @@ class Pipes:
         self.server = server
         read_fd, self._to_server = os.pipe()
         self._from_server, write_fd = os.pipe()
-        self._fds = [read_fd, self._from_server, write_fd]
+        self._fds = {read_fd, self._from_server, write_fd}
         self.run = asyncio.create_task(server.run(Wire(read_fd, write_fd), lean=True))
 
     def ask(self, **message):
@@ -265,6 +265,11 @@ class Pipes:
 
     def end(self):
         os.close(self._to_server)
+
+    def vanish(self):
+        self.end()
+        os.close(self._from_server)
+        self._fds.remove(self._from_server)
 
     def close(self):
         for fd in self._fds:
@@ -377,6 +382,15 @@ async def test_a_signal_ends_the_server_soon_whatever_progress_a_call_shows(busy
         await asyncio.wait_for(busy.ended.wait(), 20)
         await asyncio.wait_for(pipes.run, 20)
         assert pipes.answers()[-1]["error"]["message"] == "Connection closed"
+
+
+async def test_a_call_of_a_client_that_vanished_is_given_up_after_a_while_whatever_progress_it_shows(busy, monkeypatch):
+    monkeypatch.setattr("zapomni_mcp.transports.exchange.DRAIN_SECONDS", 0.2)
+    async with piped(busy) as pipes:
+        pipes.ask(id=1, method="tools/call", params={"name": "busy"})
+        await asyncio.wait_for(busy.begun.wait(), 20)
+        pipes.vanish()
+        await asyncio.wait_for(busy.ended.wait(), 20)
 
 
 async def test_what_the_mcp_library_logs_after_a_call_carries_its_id():
