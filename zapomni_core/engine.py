@@ -4,6 +4,7 @@ import copy
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -21,8 +22,6 @@ from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoun
 from zapomni_db.filters import Filter, parse_filter
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
@@ -220,7 +219,8 @@ class MemoryEngine:
             return await self._add(text, metadata, replaces, known)
         if not wait and self.asks_llm:
             return await self._add(text, metadata, replaces, read_later(self.reading_kind(KIND)))
-        timestamp, mode = read_particulars(metadata).timestamp, self.settings.on_llm_unavailable
+        timestamp = read_particulars(metadata).timestamp or datetime.now(UTC)
+        mode = self.settings.on_llm_unavailable
         if mode == "fail" or not self.asks_llm:
             return await self._add(text, metadata, replaces, await self._read_first(text, timestamp))
         unread = kept_unread(mode, self.reading_kind(KIND), self.settings.llm.wait_seconds)
@@ -228,7 +228,7 @@ class MemoryEngine:
         with timed("extraction"):
             return await read_kept(self, kept, text, timestamp)
 
-    async def _read_first(self, text: str, timestamp: "datetime | None") -> Reading:
+    async def _read_first(self, text: str, timestamp: datetime) -> Reading:
         """What is read in a text that is kept only with it."""
         try:
             with timed("extraction"):
@@ -403,7 +403,7 @@ class MemoryEngine:
             return None
         return (await self.graph.unread(self.workspace, self._parts.extractor.name, 0))[1]
 
-    async def extract(self, text: str, *, timestamp: "datetime | None" = None) -> "Extraction":
+    async def extract(self, text: str, *, timestamp: datetime | None = None) -> "Extraction":
         """What a text speaks of, by the extractor that the settings name; by rules where they name none.
 
         `timestamp` is when the text was true. LLMUnavailableError where the extractor needs a language model that is away.

@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -233,6 +233,19 @@ async def test_what_was_stored_raw_is_read_later_when_it_is_asked_for(zapomni, s
         assert named["status"] == "queued"
         unknown = await app.call("reprocess_memories", {"memory_ids": ["nobody"]})
         assert unknown["structuredContent"]["error_code"] == "MEMORY_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "day"), [({}, datetime.now(UTC)), ({"timestamp": "2023-05-08"}, datetime(2023, 5, 8, tzinfo=UTC))]
+)
+async def test_the_model_hears_on_which_day_a_memory_was_true_now_and_later(zapomni, server, metadata, day):
+    server.then(refuse(500))
+    async with zapomni("store_raw") as app:
+        await add(app, metadata=metadata)
+        await app.call("reprocess_memories")
+        await asyncio.to_thread(server.wait_for, 2)
+    days = [f"The note was written on {one:%Y-%m-%d}" for one in (day, day + timedelta(days=1))]  # midnight may be near
+    assert [any(one in request.prompt for one in days) for request in server.requests] == [True, True]
 
 
 async def test_without_waiting_the_answer_is_a_receipt_and_the_job_reads_it(zapomni):
