@@ -157,6 +157,21 @@ async def test_fail_keeps_nothing_and_says_why(zapomni, server, fault, protocol)
         assert (await app.call("get_stats"))["structuredContent"]["statistics"]["total_memories"] == 0
 
 
+async def test_fail_says_that_the_same_memory_was_there_before_and_stays(zapomni, server):
+    server.always(refuse(500))
+    async with zapomni("store_raw") as app:
+        _, before = await add(app)
+    async with zapomni("fail") as app:
+        result, record = await add(app)
+        assert (record["status"], record["error_code"]) == ("error", "SERVER_ERROR")
+        told = f"the same memory was stored before and stays as it is, not read. ID: {before['memory_id']}"
+        assert told in text_of(result)
+        assert "Nothing was stored" not in text_of(result)
+        assert await found(app) == [before["memory_id"]]
+        await app.call("delete_memory", {"memory_id": before["memory_id"]})
+        assert "Nothing was stored." in text_of((await add(app))[0])
+
+
 @pytest.mark.parametrize("protocol", ["ollama", "openai"])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_store_raw_keeps_the_text_and_lists_it_for_later(zapomni, server, fault, protocol):
