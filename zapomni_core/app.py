@@ -38,12 +38,13 @@ class App:
         with suppress(AttributeError):  # any object may stand in for an engine
             self.engine.host_stats = self.host_stats
         self.registry = ToolRegistry()
-        telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
+        self._telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
+        self._loading: asyncio.Task[None] | None = None
         self.dispatcher = Dispatcher(
             self.registry,
             timeouts=_timeouts(self.settings),
             gate=self._gate,
-            on_call=telemetry.record_call,
+            on_call=self._telemetry.record_call,
         )
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.failed_requirement: asyncio.Event = asyncio.Event()
@@ -88,7 +89,12 @@ class App:
         )
 
     async def start(self, *, bundled: bool = True) -> None:
-        """Open the plugins' lifespans in the background; without those of bundled plugins, which begin to do jobs."""
+        """Open the plugins' lifespans in the background; without those of bundled plugins, which begin to do jobs.
+
+        What telemetry needs is loaded beside them, where calls are to come.
+        """
+        if bundled and self.settings.telemetry.enabled and self._loading is None:
+            self._loading = asyncio.create_task(self._telemetry.load(), name="telemetry")
         left_out = set() if bundled else {one.name for one in self.report if one.bundled}
         self._lifespans.start(self._lost, left_out)
 
@@ -101,18 +107,24 @@ class App:
         for plugin, problem in (await self._lifespans.close()).items():
             if report := self.report.get(plugin):
                 report.warnings.append(f"its lifespan did not close well: {problem}")
+        await self._loaded()
         closing = getattr(self.engine, "close", _nothing)()
         if inspect.isawaitable(closing):
             await closing
 
     async def _gate(self, tool: CheckedTool) -> str | None:
-        """A call waits for the lifespans of its own plugin and of the middleware around it."""
+        """A call waits for the lifespans of its own plugin and of the middleware around it, and for telemetry."""
         await self.start()
+        await self._loaded()
         for plugin in self.dispatcher.middleware_owners:
             await self._lifespans.ready(plugin)
         if await self._lifespans.ready(tool.plugin):
             return f"Tool '{tool.name}' is not available: plugin '{tool.plugin}' could not start."
         return None
+
+    async def _loaded(self) -> None:
+        if self._loading is not None:
+            await asyncio.wait([self._loading])
 
     def _lost(self, plugin: str, failure: PluginError) -> None:
         """A plugin whose lifespan failed is withdrawn; one that is required takes the server with it."""

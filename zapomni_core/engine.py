@@ -4,6 +4,7 @@ import copy
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -21,8 +22,6 @@ from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoun
 from zapomni_db.filters import Filter, parse_filter
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
@@ -216,30 +215,38 @@ class MemoryEngine:
         """Keep a text and let it be read, if the user wants that: in the order that the mode asks for."""
         if not self._parts.extracts:
             return await self._add(text, metadata, replaces, UNREAD)
-        if known := await self._known(text, metadata):
+        same = await self._parts.store.find_same(self.workspace, text, metadata)
+        if same and (known := await self._known(same)):
             return await self._add(text, metadata, replaces, known)
         if not wait and self.asks_llm:
             return await self._add(text, metadata, replaces, read_later(self.reading_kind(KIND)))
-        timestamp, mode = read_particulars(metadata).timestamp, self.settings.on_llm_unavailable
+        timestamp = read_particulars(metadata).timestamp or datetime.now(UTC)
+        mode = self.settings.on_llm_unavailable
         if mode == "fail" or not self.asks_llm:
-            return await self._add(text, metadata, replaces, await self._read_first(text, timestamp))
+            return await self._add(text, metadata, replaces, await self._read_first(text, timestamp, same))
         unread = kept_unread(mode, self.reading_kind(KIND), self.settings.llm.wait_seconds)
         kept = await self._add(text, metadata, replaces, unread)
         with timed("extraction"):
             return await read_kept(self, kept, text, timestamp)
 
-    async def _read_first(self, text: str, timestamp: "datetime | None") -> Reading:
+    async def _read_first(self, text: str, timestamp: datetime, same: str | None) -> Reading:
         """What is read in a text that is kept only with it."""
         try:
             with timed("extraction"):
                 return await read(self._parts.extractor, text, timestamp)
         except LLMUnavailableError as error:
-            raise LLMUnavailableError(error.failure.saying("Nothing was stored.")) from error
+            raise LLMUnavailableError(error.failure.saying(await self._as_before(same))) from error
 
-    async def _known(self, text: str, metadata: Mapping[str, Any]) -> Reading | None:
-        """What the extractor read in the same memory before; None where it has not: then there is nothing to ask it."""
-        same = await self._parts.store.find_same(self.workspace, text, metadata)
-        counts = await self.graph.reading(self.workspace, same, self._parts.extractor.name) if same else None
+    async def _as_before(self, same: str | None) -> str:
+        """What is told where nothing was stored: that the same memory is there, if it is."""
+        there = await self._parts.store.get(self.workspace, same) if same else None
+        if there is None or there.deleted_at:
+            return "Nothing was stored."
+        return f"Nothing was changed: the same memory was stored before and stays as it is, not read. ID: {there.id}"
+
+    async def _known(self, same: str) -> Reading | None:
+        """What the extractor read in a memory before, so that there is nothing to ask it; None where it has not read it."""
+        counts = await self.graph.reading(self.workspace, same, self._parts.extractor.name)
         return Reading(counts=counts) if counts else None
 
     async def _add(
@@ -403,7 +410,7 @@ class MemoryEngine:
             return None
         return (await self.graph.unread(self.workspace, self._parts.extractor.name, 0))[1]
 
-    async def extract(self, text: str, *, timestamp: "datetime | None" = None) -> "Extraction":
+    async def extract(self, text: str, *, timestamp: datetime | None = None) -> "Extraction":
         """What a text speaks of, by the extractor that the settings name; by rules where they name none.
 
         `timestamp` is when the text was true. LLMUnavailableError where the extractor needs a language model that is away.

@@ -43,7 +43,7 @@ UNREAD = Reading()
 """A text that nobody is to read."""
 
 
-async def read(extractor: "Extractor", text: str, timestamp: datetime | None) -> Reading:
+async def read(extractor: "Extractor", text: str, timestamp: datetime) -> Reading:
     """What an extractor reads in a text, before it is kept; LLMUnavailableError where its model is away."""
     extraction = await extractor.extract(text, timestamp=timestamp)
     return Reading(extraction=extraction, jobs=_embedding(extraction), counts=_counts(extraction))
@@ -61,9 +61,7 @@ def kept_unread(mode: Literal["store_raw", "queue_retry"], kind: str, wait_secon
     return Reading("queued", jobs=(extract_job(kind, seconds=wait_seconds + HELD_SECONDS),), counts=(0, 0))
 
 
-async def read_kept(
-    engine: "MemoryEngine", kept: "MemoryResult", text: str, timestamp: datetime | None
-) -> "MemoryResult":
+async def read_kept(engine: "MemoryEngine", kept: "MemoryResult", text: str, timestamp: datetime) -> "MemoryResult":
     """A memory that is kept already, once it is read; or as it was, with the reason, where that does not succeed soon."""
     from zapomni_core.llm.patience import patience
 
@@ -126,7 +124,7 @@ class ExtractMemory:
         if memory is None or memory.deleted_at or memory.replaced_by:
             return {"skipped": "the memory is not there any more"}
         try:
-            extraction = await engine.extract(memory.text, timestamp=memory.timestamp)
+            extraction = await engine.extract(memory.text, timestamp=memory.timestamp or memory.created_at)
         except LLMUnavailableError as error:
             if not error.failure.concerns_provider:
                 raise

@@ -62,6 +62,12 @@ async def embed_pending(store: MemoryStore, embedder: Embedder, on_progress: OnB
         done += len(chunks)
 
 
+async def count_pending(store: MemoryStore) -> int:
+    """How many chunks of all workspaces wait for a vector of the embedder that serves."""
+    identity = await store.embedder()
+    return (await _reembedding(store).pending(identity, 1))[1] if identity and hasattr(store, "pending") else 0
+
+
 async def _embed(
     target: Reembedding, embedder: Embedder, chunks: Sequence[tuple[int, ChunkFound]], on_batch: OnBatch | None
 ) -> None:

@@ -15,6 +15,9 @@ Direction = Literal["out", "in", "both"]
 MENTIONED_WITH = "mentioned_with"
 """The type of a relation of which nothing is known but that one sentence names both."""
 
+LARGEST_NUMBER = 1e30
+"""In a document's own vector: far from where single precision ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:

@@ -1,11 +1,14 @@
 """Speaks MCP and the shell: the server, the bundled tools, the command line."""
 
+import os
 import sys
 
-if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
-    # `python -m zapomni_mcp.server` puts the working directory first on the path. Clients start servers inside projects
-    # that may be hostile: nothing is imported from there.
-    del sys.path[0]
+if sys.argv[:1] == ["-m"]:  # python -m zapomni_mcp.server
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # as the console script does
+    if not sys.flags.safe_path:
+        # It puts the working directory first on the path. Clients start servers inside projects that may be hostile:
+        # nothing is imported from there.
+        del sys.path[0]
 
 from typing import TYPE_CHECKING, Any
 

@@ -12,7 +12,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Private duplicates of standard input and output; child processes do not inherit them."""
+    """Private duplicates of standard input and output; no child process has them, a forked one neither."""
 
     read_fd: int
     write_fd: int
@@ -25,6 +25,7 @@ def claim() -> Wire:
     Raises OSError when standard input or output is closed.
     """
     wire = Wire(_input(), _output())
+    _keep_from_forks(wire)
     _flush_print()
     _redirect_print()
     return wire
@@ -79,9 +80,20 @@ def _duplicate(fd: int) -> int:
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _STDERR + 1)
 
 
-def _point(fd: int, opened: Callable[[], int]) -> None:
+def _keep_from_forks(wire: Wire) -> None:
+    """A forked child that outlives the server would keep the client waiting for the end of the output."""
+
+    def let_go() -> None:
+        for fd in (wire.read_fd, wire.write_fd):
+            _point(fd, lambda: os.open(os.devnull, os.O_RDWR), inheritable=False)
+
+    if sys.platform != "win32":
+        os.register_at_fork(after_in_child=let_go)
+
+
+def _point(fd: int, opened: Callable[[], int], *, inheritable: bool = True) -> None:
     target = opened()
-    os.dup2(target, fd)
+    os.dup2(target, fd, inheritable)
     os.close(target)
 
 

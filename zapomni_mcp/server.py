@@ -17,7 +17,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from zapomni_core.app import App
-from zapomni_core.call import ReportProgress, new_call_id, request_id
+from zapomni_core.call import STILL_WORKING, ReportProgress, new_call_id, request_id
 from zapomni_core.errors import UnknownToolError
 from zapomni_core.host.discovery import discover
 from zapomni_core.settings import Settings
@@ -104,24 +104,31 @@ class MCPServer:
         return await serve_locally(self.protocol, request)
 
     async def run(self, wire: Wire | None = None, *, lean: bool | None = None) -> None:
-        """Serve standard input and output until input ends or a signal comes; what is in progress is finished."""
+        """Serve standard input and output until input ends or a signal comes.
+
+        What is in progress is finished: at the end of input for as long as it shows progress, at a signal for some seconds.
+        """
         if self._running:
             raise RuntimeError("Server is already running")
         if self._shutting_down:
             raise RuntimeError("Server has ended, and what its plugins had open is closed: make another one")
         self._running = True
-        try:
-            async with stopping_on_signals() as stop, open_stdio(wire or claim(), stop, lean=lean) as (read, write):
-                requirement = asyncio.create_task(self._stop_on_failed_requirement(stop))
-                try:
-                    await self.app.start()
-                    await self._serve(read, write)
-                finally:
-                    requirement.cancel()
-        finally:
-            self._shutting_down = True
-            await self.app.stop()
-            self._running = False
+        async with stopping_on_signals() as stop:
+            try:
+                await self._serve_wire(wire or claim(), stop, lean)
+            finally:
+                self._shutting_down = True
+                await self.app.stop()
+                self._running = False
+
+    async def _serve_wire(self, wire: Wire, stop: asyncio.Event, lean: bool | None) -> None:
+        async with open_stdio(wire, stop, lean=lean) as (read, write):
+            requirement = asyncio.create_task(self._stop_on_failed_requirement(stop))
+            try:
+                await self.app.start()
+                await self._serve(read, write)
+            finally:
+                requirement.cancel()
 
     async def _serve(self, read: Reader, write: Writer) -> None:
         """Serve in a task of its own: where calls ignore that they are cancelled, the server ends without them."""
@@ -184,7 +191,8 @@ class MCPServer:
 
     def _reporter(self, session: ServerSession) -> ReportProgress:
         async def report(done: float, total: float | None, message: str | None) -> None:
-            self._progressed()
+            if message != STILL_WORKING:  # a beat is no sign of progress
+                self._progressed()
             await session.report_progress(done, total, message)
 
         return report

@@ -56,6 +56,25 @@ import time
 
 threading.Thread(target=time.sleep, args=[3600], daemon=False).start()
 """
+FORK = """
+import os
+import time
+from zapomni_core.plugin import hookimpl, tool
+
+@tool
+async def fork() -> int:
+    \"\"\"Leave a child behind; its process id.\"\"\"
+    child = os.fork()
+    if not child:
+        print("stray", flush=True)
+        time.sleep(3600)
+        os._exit(0)
+    return child
+
+@hookimpl
+def zapomni_tools():
+    return [fork]
+"""
 
 
 class Busy:
@@ -156,6 +175,20 @@ def test_a_thread_that_a_plugin_left_behind_does_not_keep_the_server_alive(start
     assert text_of(server.call("hello")) == "Hello, world!"
     assert server.close() == 0
     assert server.messages == []
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_child_that_a_tool_forked_does_not_keep_the_output_open(start, tmp_path, transport):
+    (tmp_path / "forking.py").write_text(FORK)
+    server = start(ZAPOMNI, "serve", "--transport", transport, "--plugin", tmp_path / "forking.py")
+    server.initialize()
+    child = int(text_of(server.call("fork")))
+    try:
+        assert server.close() == 0
+        assert server.messages == []
+        os.kill(child, 0)
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_lifespans_are_closed_in_reverse_order(start, tmp_path):

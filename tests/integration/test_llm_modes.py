@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -157,6 +157,21 @@ async def test_fail_keeps_nothing_and_says_why(zapomni, server, fault, protocol)
         assert (await app.call("get_stats"))["structuredContent"]["statistics"]["total_memories"] == 0
 
 
+async def test_fail_says_that_the_same_memory_was_there_before_and_stays(zapomni, server):
+    server.always(refuse(500))
+    async with zapomni("store_raw") as app:
+        _, before = await add(app)
+    async with zapomni("fail") as app:
+        result, record = await add(app)
+        assert (record["status"], record["error_code"]) == ("error", "SERVER_ERROR")
+        told = f"the same memory was stored before and stays as it is, not read. ID: {before['memory_id']}"
+        assert told in text_of(result)
+        assert "Nothing was stored" not in text_of(result)
+        assert await found(app) == [before["memory_id"]]
+        await app.call("delete_memory", {"memory_id": before["memory_id"]})
+        assert "Nothing was stored." in text_of((await add(app))[0])
+
+
 @pytest.mark.parametrize("protocol", ["ollama", "openai"])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_store_raw_keeps_the_text_and_lists_it_for_later(zapomni, server, fault, protocol):
@@ -233,6 +248,19 @@ async def test_what_was_stored_raw_is_read_later_when_it_is_asked_for(zapomni, s
         assert named["status"] == "queued"
         unknown = await app.call("reprocess_memories", {"memory_ids": ["nobody"]})
         assert unknown["structuredContent"]["error_code"] == "MEMORY_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "day"), [({}, datetime.now(UTC)), ({"timestamp": "2023-05-08"}, datetime(2023, 5, 8, tzinfo=UTC))]
+)
+async def test_the_model_hears_on_which_day_a_memory_was_true_now_and_later(zapomni, server, metadata, day):
+    server.then(refuse(500))
+    async with zapomni("store_raw") as app:
+        await add(app, metadata=metadata)
+        await app.call("reprocess_memories")
+        await asyncio.to_thread(server.wait_for, 2)
+    days = [f"The note was written on {one:%Y-%m-%d}" for one in (day, day + timedelta(days=1))]  # midnight may be near
+    assert [any(one in request.prompt for one in days) for request in server.requests] == [True, True]
 
 
 async def test_without_waiting_the_answer_is_a_receipt_and_the_job_reads_it(zapomni):

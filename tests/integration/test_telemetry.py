@@ -1,6 +1,7 @@
 """What engine and host tell of their work to a real endpoint, on a real SQLite file."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -179,6 +180,32 @@ async def test_calls_of_tools_are_counted_by_what_became_of_them(engine, collect
     assert collector.point("zapomni.tool.calls", tool="search_memory") == 1
     assert collector.point("zapomni.tool.duration", tool="search_memory")[0] == 1
     assert collector.point("zapomni.tool.calls", tool="4711") is None
+
+
+async def test_what_telemetry_needs_is_loaded_in_a_thread_and_the_first_call_is_told(engine, collector, monkeypatch):
+    from zapomni_core.telemetry import otlp
+
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(otlp.Pipeline):
+        def __init__(self, *args, **options):
+            begun.set()
+            assert go_on.wait(LIMIT)
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr(otlp, "Pipeline", Slow)
+    app = App(engine.settings, engine)
+    app.registry.register(AddMemoryTool(core_engine=engine))
+    await app.start()
+    calling = asyncio.create_task(app.dispatcher.call("add_memory", {"text": TEXT}))
+    assert await asyncio.to_thread(begun.wait, LIMIT)
+    await asyncio.sleep(0)  # the event loop is free
+    assert not calling.done()
+    go_on.set()
+    await calling
+    await app.stop()
+    assert len(collector.named("memory.add_memory")) == 1
+    assert collector.point("zapomni.tool.calls", tool="add_memory") == 1
 
 
 async def test_the_depth_of_the_queue_is_told_as_the_worker_sees_it(engine, collector):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,25 @@ class Found:
 
 def discover() -> list[Found]:
     """Every installed plugin: bundled ones first, then by name."""
-    found = [_found(point, point.dist) for point in entry_points(group=GROUP) if point.dist is not None]
-    return sorted(found, key=lambda one: (not one.bundled, one.name, one.distribution))
+    return sorted(_installed(), key=lambda one: (not one.bundled, one.name, one.distribution))
+
+
+def _installed() -> list[Found]:
+    try:
+        return [_found(point, point.dist) for point in entry_points(group=GROUP) if point.dist is not None]
+    except Exception:  # noqa: BLE001 (one file that cannot be read keeps all others from being read)
+        first_on_path = {_told(one, "Name") or _folder(one): one for one in reversed([*distributions()])}
+        return [found for one in first_on_path.values() for found in _offered(one)]
+
+
+def _offered(distribution: Distribution) -> list[Found]:
+    """The plugins of one distribution; where nobody can tell whether it has any, one that is damaged."""
+    try:
+        return [_found(point, distribution) for point in distribution.entry_points.select(group=GROUP)]
+    except Exception as error:  # noqa: BLE001 (whatever is in that file)
+        name = _told(distribution, "Name")
+        damage = f"{_folder(distribution)} has an entry_points.txt that cannot be read ({type(error).__name__})"
+        return [Found(normalise(name) or "unknown", name, _told(distribution, "Version"), damage=damage)]
 
 
 def _told(distribution: Distribution, key: str) -> str:

@@ -10,6 +10,7 @@ from zapomni_core.intake import LONGEST_TEXT, check_encodable
 from zapomni_core.sessions.models import LONGEST_USER_ID, Role
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter, parse_metadata_filter
+from zapomni_db.records import LARGEST_NUMBER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
 
 ROLES: tuple[str, ...] = get_args(Role)
-LARGEST_NUMBER = 1e30
-"""In an embedding: beyond it, single precision ends."""
 
 
 def user_id_of(value: Any) -> str:

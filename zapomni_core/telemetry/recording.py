@@ -1,9 +1,11 @@
 """Where the core tells of its operations. Switched off, that costs nothing and imports nothing."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zapomni_core.errors import ConfigurationError
@@ -23,6 +25,10 @@ Gauge = Callable[[], float | None]
 
 class Telemetry(Protocol):
     """What an engine tells of itself: spans of its operations, counts of its calls, values to look at."""
+
+    async def load(self) -> None:
+        """Load in a thread what the first operation would load else, and wait for."""
+        ...
 
     def span(self, name: str, /, **attributes: Any) -> AbstractContextManager[Span]:
         """An operation, as a context manager around it: `memory.add_memory` has the type `add_memory`.
@@ -47,6 +53,8 @@ class Telemetry(Protocol):
 class NoTelemetry:
     """Telemetry that is switched off."""
 
+    async def load(self) -> None: ...
+
     def span(self, _name: str, /, **_attributes: Any) -> AbstractContextManager[Span]:
         return UNTOLD
 
@@ -63,7 +71,7 @@ NO_TELEMETRY: Telemetry = NoTelemetry()
 class OpenTelemetry:
     """Telemetry by OpenTelemetry, to wherever its own variables say.
 
-    It is loaded at the first operation. What goes wrong with it is logged and never fails an operation.
+    It is loaded at the first operation, unless `load` was called before. What goes wrong with it is logged and never fails an operation.
     """
 
     def __init__(self, settings: TelemetrySettings, db_system: str) -> None:
@@ -73,6 +81,10 @@ class OpenTelemetry:
         self._gauges: dict[str, Gauge] = {}
         self._pipeline: Pipeline | None = None
         self._failed = False
+        self._opening = Lock()
+
+    async def load(self) -> None:
+        await asyncio.to_thread(self._open)
 
     def span(self, name: str, /, **attributes: Any) -> AbstractContextManager[Span]:
         pipeline = self._open()
@@ -100,13 +112,19 @@ class OpenTelemetry:
 
     def _open(self) -> "Pipeline | None":
         if self._pipeline is None and not self._failed:
-            try:
-                self._pipeline = self._make_pipeline()
-            except Exception:
-                # OpenTelemetry reads its variables now, and one of them may make no sense to it.
-                self._failed = True
-                log.exception("telemetry_not_started", extra={"fix": "check the variables OTEL_*"})
+            with self._opening:
+                self._open_once()
         return self._pipeline
+
+    def _open_once(self) -> None:
+        if self._pipeline is not None or self._failed:
+            return
+        try:
+            self._pipeline = self._make_pipeline()
+        except Exception:
+            # OpenTelemetry reads its variables now, and one of them may make no sense to it.
+            self._failed = True
+            log.exception("telemetry_not_started", extra={"fix": "check the variables OTEL_*"})
 
     def _make_pipeline(self) -> "Pipeline":
         from zapomni_core.telemetry.otlp import Pipeline

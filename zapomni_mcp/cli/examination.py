@@ -14,6 +14,7 @@ from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.report import HostReport
 from zapomni_core.host.validation import CheckedTool
+from zapomni_core.reindexing import count_pending
 from zapomni_core.strangers import is_cancellation
 from zapomni_mcp.cli import findings
 from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
@@ -124,12 +125,14 @@ async def _store(engine: MemoryEngine) -> list[Finding]:
             fix = "go back to a backup: zapomni restore-backup FILE"
             return [Finding("fail", "store", one, fix) for one in problems]
         stats = await engine.get_stats()
+        without_vector = await count_pending(engine.memories)
     except ConfigurationError as error:
         return [Finding("fail", "store", str(error), "choose another store, or enable the plugin that offers it")]
     except Exception as error:  # noqa: BLE001 (the seam: a store may be a plugin's)
         return [Finding("fail", "store", f"{type(error).__name__}: {error}", "ask the author of the store's plugin")]
     size = f"{stats.database_size_mb:.1f} MB"
-    return [Finding("ok", "store", f"{stats.store} at {stats.location}, {size}; all of it is as it was stored")]
+    whole = Finding("ok", "store", f"{stats.store} at {stats.location}, {size}; all of it is as it was stored")
+    return [whole, *findings.vectors(without_vector)]
 
 
 async def _health(tool: CheckedTool) -> Finding:

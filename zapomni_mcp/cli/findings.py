@@ -135,6 +135,14 @@ def _language_model(name: str, llm: Mapping[str, Any]) -> Finding:
     return Finding("ok", "extractor", f"{asked}, which is asked when a memory is added")
 
 
+def vectors(missing: int) -> Iterator[Finding]:
+    """What is found by its words only, because it waits for its vector."""
+    if missing:
+        chunks = f"{missing:,} chunk{'s have' if missing != 1 else ' has'}"
+        fix = "a server that runs makes them; at once: zapomni reindex"
+        yield Finding("warn", "vectors", f"{chunks} no vector yet: found by words only, not by meaning", fix)
+
+
 def size(registry: ToolRegistry) -> Finding:
     """How many tools there are, against what clients take."""
     total = sum(map(tokens, registry))

@@ -1,6 +1,8 @@
 """`zapomni jobs`: look at work that is queued, try it again, drop it."""
 
 import json
+from collections.abc import Iterable
+from itertools import product
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
     from zapomni_db.records import Job
 
 MOST = 10_000
+UNFINISHED: tuple[JobState, ...] = ("queued", "running", "failed")
 
 
 @click.group(invoke_without_command=True)
 @shared_options()
 @click.option("--state", type=click.Choice(get_args(JobState)), help="Only jobs in this state.")
+@click.option("--all", "everything", is_flag=True, help="Also jobs that are done.")
 @click.option("--kind", metavar="KIND", help="Only jobs of this kind.")
 @click.option(
     "--limit", type=click.IntRange(1, MOST), default=100, show_default=True, metavar="N", help="At most so many."
@@ -29,24 +33,39 @@ MOST = 10_000
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 @click.pass_context
 def jobs(ctx: click.Context, /, workspace: str | None, as_json: bool, **wanted: Any) -> None:
-    """List the jobs that are queued, running, done or failed, the newest first."""
+    """List the jobs that are queued, running or failed, the newest first.
+
+    Those that are done are counted.
+    """
     if ctx.invoked_subcommand is not None:
         return
     session = Session(Output(), ctx.ensure_object(Options), workspace, as_json)
 
     async def work(engine: "MemoryEngine") -> int:
-        found = await _listed(engine, **wanted)
-        session.json({"jobs": found}) if session.as_json else _show(session.out, found)
+        found, done = await _chosen(engine, **wanted)
+        session.json({"jobs": found, "done_not_listed": done}) if session.as_json else _show(session.out, found, done)
         return 0
 
     session.run(work)
 
 
-async def _listed(engine: "MemoryEngine", kind: str | None, limit: int, **wanted: Any) -> "list[Job]":
+async def _chosen(
+    engine: "MemoryEngine", *, state: JobState | None, everything: bool, kind: str | None, limit: int
+) -> "tuple[list[Job], int]":
+    """The jobs to list, and how many that are done are left out."""
+    if state or everything:
+        return await _listed(engine, (state,) if state else get_args(JobState), kind, limit), 0
+    done = await _listed(engine, ("done",), kind, MOST)
+    return await _listed(engine, UNFINISHED, kind, limit), len(done)
+
+
+async def _listed(engine: "MemoryEngine", states: Iterable[JobState], kind: str | None, limit: int) -> "list[Job]":
     """The newest jobs; those of a kind that are for the extractor here are of that kind too."""
     kinds = [kind] if kind is None or ":" in kind else [kind, engine.reading_kind(kind)]
-    lists = [await engine.jobs.list(engine.workspace, kind=one, limit=limit, **wanted) for one in kinds]
-    return sorted((job for found in lists for job in found), key=lambda job: job.created_at, reverse=True)[:limit]
+    found: dict[str, Job] = {}  # one that changes its state meanwhile is found twice
+    for state, one in product(states, kinds):
+        found |= {job.id: job for job in await engine.jobs.list(engine.workspace, state=state, kind=one, limit=limit)}
+    return sorted(found.values(), key=lambda job: job.created_at, reverse=True)[:limit]
 
 
 @jobs.command()
@@ -119,12 +138,14 @@ def _tell(session: Session, done: str, count: int, job_ids: tuple[str, ...], why
     return int(left > 0)
 
 
-def _show(out: Output, found: "list[Job]") -> None:
-    if not found:
+def _show(out: Output, found: "list[Job]", done: int) -> None:
+    if found:
+        rows = [(job.id, job.kind, job.state, f"{job.created_at:%m-%d %H:%M}", _told(job)) for job in found]
+        out.table(("JOB", "KIND", "STATE", "QUEUED", "ABOUT"), rows)
+    if done:
+        out.text(f"{_jobs(done)} done, which --all lists.")
+    elif not found:
         out.text("No jobs.")
-        return
-    rows = [(job.id, job.kind, job.state, f"{job.created_at:%m-%d %H:%M}", _told(job)) for job in found]
-    out.table(("JOB", "KIND", "STATE", "QUEUED", "ABOUT"), rows)
 
 
 def _told(job: "Job") -> str:

@@ -1,5 +1,6 @@
 """The command `zapomni` itself."""
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -83,6 +84,8 @@ for command in (serve, *ON_MEMORIES, plugins, tools, call, doctor, config, demo,
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and exit, whatever threads a plugin left running; the console script."""
+    # Pydantic would read the entry points of every installed package, and fail where one of them cannot be read.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         cli.main(args, prog_name="zapomni")
     except SystemExit as ending:

@@ -1,6 +1,7 @@
 """What client and server still owe each other, and the streams that keep count of it."""
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable
 from types import TracebackType
@@ -24,6 +25,7 @@ from mcp_types import (
 from zapomni_mcp.transports.wire import Line, encode, logger, refusal, understand
 
 DRAIN_SECONDS = 30.0
+STOP_SECONDS = 5.0
 
 
 class Exchange:
@@ -31,10 +33,12 @@ class Exchange:
 
     def __init__(self) -> None:
         self.ended = False
+        self.can_answer: Callable[[], bool] = lambda: True
         self._when_ended: list[Callable[[], None]] = []
         self._unanswered: Counter[RequestId] = Counter()
         self._asked: dict[RequestId, RequestId] = {}
         self._changed = asyncio.Event()
+        self._deadline = math.inf
 
     def when_ended(self, callback: Callable[[], None]) -> None:
         self._when_ended.append(callback)
@@ -45,6 +49,12 @@ class Exchange:
             self.ended = True
             for callback in self._when_ended:
                 callback()
+
+    def stop(self) -> None:
+        """End, and wait for what is unanswered no longer than STOP_SECONDS, whatever progress it shows."""
+        self._deadline = asyncio.get_running_loop().time() + STOP_SECONDS
+        self._changed.set()
+        self.end()
 
     def heard(self, message: JSONRPCMessage) -> None:
         match message:
@@ -66,21 +76,26 @@ class Exchange:
                 self._changed.set()
 
     def progressed(self) -> None:
-        """A sign of life from one of the requests, whether the client is told of it or not."""
-        self._changed.set()
+        """A sign of life from one of the requests, whether the client is told of it or not.
+
+        It is worth waiting for while somebody may read the answer.
+        """
+        if self.ended and self.can_answer():
+            self._changed.set()
 
     async def drain(self) -> JSONRPCError | None:
-        """Waits until every request is answered, or there was neither answer nor progress for DRAIN_SECONDS.
+        """Waits until every request is answered, or there was neither answer nor progress for DRAIN_SECONDS; see `stop`.
 
         Returns early with a failure for a request of the server's that nobody is left to answer.
         """
         while self._unanswered and not self._asked:
             self._changed.clear()
+            seconds = min(DRAIN_SECONDS, self._deadline - asyncio.get_running_loop().time())
             try:
-                async with asyncio.timeout(DRAIN_SECONDS):
+                async with asyncio.timeout(seconds):
                     await self._changed.wait()
             except TimeoutError:
-                logger.warning("ended with %d requests unanswered after %g s", self._unanswered.total(), DRAIN_SECONDS)
+                logger.warning("ended with %d requests unanswered", self._unanswered.total())
                 return None
         return self._lost(self._asked.popitem()[1]) if self._asked else None
 

@@ -25,6 +25,7 @@ class Output(ABC):
         self._room = asyncio.Event()
         self._gone = False
         exchange.when_ended(self._room.set)
+        exchange.can_answer = self._is_read
 
     async def write(self, line: bytes) -> None:
         """Takes the whole line at once, so that being cancelled while waiting never tears it."""
@@ -57,6 +58,10 @@ class Output(ABC):
         del self._waiting[:count]
         if len(self._waiting) <= self._allowed:
             self._room.set()
+
+    def _is_read(self) -> bool:
+        """Whether the client may still read, as far as one can know."""
+        return not self._gone
 
     def _lost(self) -> None:
         """The client no longer reads: what is written from now on is dropped, and no more is expected of it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -119,6 +120,11 @@ class PipeOutput(Output):
 
     def close(self) -> None:
         asyncio.get_running_loop().remove_writer(self._fd)
+
+    def _is_read(self) -> bool:
+        look = select.poll()
+        look.register(self._fd, 0)  # nothing but errors and hanging up
+        return not look.poll(0)
 
     def _write(self, data: bytes | bytearray | memoryview) -> int:
         try:

@@ -20,14 +20,14 @@ async def open_stdio(
     """The streams to hand to ``Server.run``.
 
     When the input ends, the client is gone or ``stop`` is set, no more is read; the read stream ends once every
-    request that was read is answered. Pipes and sockets get the lean transport, anything else the SDK's;
+    request that was read is answered, or after a few seconds once ``stop`` is set. Pipes and sockets get the lean transport, anything else the SDK's;
     ``lean`` decides otherwise, and true is for pipes and sockets only. No descriptor is closed.
     """
     if lean is None:
         lean = sys.platform != "win32" and _can_poll(wire.read_fd) and _can_poll(wire.write_fd)
     exchange = Exchange()
     stopping = asyncio.create_task(stop.wait())
-    stopping.add_done_callback(lambda _: exchange.end())
+    stopping.add_done_callback(lambda _: exchange.stop())
     try:
         async with (open_pipes if lean else open_sdk)(wire, exchange) as streams:
             yield streams

@@ -36,6 +36,7 @@ class PacedExtractor:
         self.may_go_on.set()
         self.free = 0
         self.read = []
+        self.moments = []
 
     async def extract(self, text, *, timestamp=None):
         if self.free:
@@ -43,6 +44,7 @@ class PacedExtractor:
         else:
             await self.may_go_on.wait()
         self.read.append(text)
+        self.moments.append(timestamp)
         if "poison" in text:
             raise ProcessingError("this cannot be read")
         word = text.split()[0]

@@ -53,6 +53,15 @@ async def test_selected_memories_are_read_again_and_no_others(graph_app, remembe
     assert parts.extractor.read == ["Grace", "Grace"]
 
 
+async def test_a_memory_that_names_no_moment_is_read_as_of_the_one_it_was_added_at(graph_app, remember, parts):
+    async with graph_app(extractor="paced") as app:
+        [ada] = await remember("Ada")
+        await build(app)
+        memory = await app.app.engine.get_memory(ada)
+    assert memory.timestamp is None
+    assert parts.extractor.moments == [memory.created_at]
+
+
 async def test_null_means_all(graph_app, remember):
     async with graph_app() as app:
         await remember(*TEXTS)

@@ -84,7 +84,7 @@ async def _read(engine: MemoryEngine, memory_id: str) -> bool:
     if memory is None or memory.deleted_at or memory.replaced_by:
         return False
     try:
-        extraction = await engine.extract(memory.text, timestamp=memory.timestamp)
+        extraction = await engine.extract(memory.text, timestamp=memory.timestamp or memory.created_at)
     except LLMUnavailableError as error:
         if error.failure.concerns_provider:
             raise _wait_for_llm(error) from error

@@ -450,6 +450,35 @@ def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one
     assert (whole.state, whole.distribution) == ("loaded", "zapomni-plugin-whole")
 
 
+@pytest.mark.parametrize("text", [b"[zapomni.plugins]\nwhat is this?\n", b"\xff\xfe"])
+def test_entry_points_that_cannot_be_read_hide_no_others_and_name_their_package(installed, tmp_path, text):
+    installed("whole")
+    installed("torn")
+    [file] = tmp_path.glob("*torn*/entry_points.txt")
+    file.write_bytes(text)
+    app = load_installed("whole", "zapomni_plugin_torn")
+    assert app.report.get("whole").state == "loaded"
+    torn = failure(app, "zapomni_plugin_torn")
+    assert (torn.stage, torn.distribution, torn.version) == ("discover", "zapomni-plugin-torn", "1.0")
+    assert "zapomni_plugin_torn-1.0.dist-info has an entry_points.txt that cannot be read" in torn.cause
+    app = load_installed("zapomni_plugin_torn", plugins={"disable": ["zapomni-plugin-torn"]})
+    assert app.report.get("zapomni_plugin_torn").state == "disabled"
+
+
+def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_an_unreadable_one(
+    installed, tmp_path, monkeypatch
+):
+    installed("twice")
+    installed("torn")
+    (tmp_path / "zapomni_plugin_torn-1.0.dist-info" / "entry_points.txt").write_text("[anything]\nwhat is this?\n")
+    shadowed = tmp_path / "later" / "zapomni_plugin_twice-0.9.dist-info"
+    shadowed.mkdir(parents=True)
+    (shadowed / "METADATA").write_text("Name: zapomni-plugin-twice\nVersion: 0.9\n")
+    (shadowed / "entry_points.txt").write_text("[zapomni.plugins]\ntwice = zapomni_plugin_twice\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(shadowed.parent)])
+    assert [one.version for one in discover() if one.name == "twice"] == ["1.0"]
+
+
 @pytest.mark.parametrize(
     ("source", "cause", "fix"),
     [

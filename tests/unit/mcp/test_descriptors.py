@@ -58,6 +58,23 @@ def test_the_wire_is_above_the_standard_range_and_not_inherited():
     assert done.stderr == "(True, False) (True, False)\n"
 
 
+FORKED = """
+wire = claim()
+child = os.fork()
+if not child:
+    print(os.write(wire.write_fd, os.read(wire.read_fd, 100) + b"stray"))
+    print(*map(os.get_inheritable, (wire.read_fd, wire.write_fd)), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+os.write(wire.write_fd, os.read(wire.read_fd, 100))
+"""
+
+
+def test_a_forked_child_neither_reads_nor_writes_the_wire():
+    done = run(FORKED)
+    assert (done.stdout, done.stderr) == ("from the client\n", "5\nFalse False\n")
+
+
 def test_a_second_claim_returns_the_same_wire():
     assert run("print(claim() is claim(), file=sys.stderr)").stderr == "True\n"
 

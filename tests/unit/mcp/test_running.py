@@ -1,10 +1,31 @@
 import asyncio
+import subprocess
 import sys
 
 import pytest
 
 from zapomni_mcp.running import run_to_the_end
 from zapomni_mcp.signals import stopping_on_signals
+
+STUBBORN = """
+import asyncio, os, signal
+from zapomni_mcp import signals
+
+async def main():
+    async with signals.stopping_on_signals() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await stop.wait()
+        await asyncio.sleep({seconds})
+
+signals.END_SECONDS = 0.2
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(0, 0), (3600, 1)])
+def test_whoever_takes_too_long_after_a_signal_is_ended(seconds, code):
+    done = subprocess.run([sys.executable, "-c", STUBBORN.format(seconds=seconds)], timeout=30, check=False)
+    assert done.returncode == code
 
 
 async def exiting(error):

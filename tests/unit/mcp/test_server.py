@@ -2,7 +2,9 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 from contextlib import asynccontextmanager
+from itertools import count
 from types import ModuleType
 from unittest.mock import MagicMock, Mock
 
@@ -250,7 +252,7 @@ class Pipes:
         self.server = server
         read_fd, self._to_server = os.pipe()
         self._from_server, write_fd = os.pipe()
-        self._fds = [read_fd, self._from_server, write_fd]
+        self._fds = {read_fd, self._from_server, write_fd}
         self.run = asyncio.create_task(server.run(Wire(read_fd, write_fd), lean=True))
 
     def ask(self, **message):
@@ -263,6 +265,11 @@ class Pipes:
 
     def end(self):
         os.close(self._to_server)
+
+    def vanish(self):
+        self.end()
+        os.close(self._from_server)
+        self._fds.remove(self._from_server)
 
     def close(self):
         for fd in self._fds:
@@ -286,8 +293,9 @@ async def piped(*tools, engine=None):
 
 
 async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkeypatch, caplog):
-    monkeypatch.setattr("zapomni_mcp.transports.exchange.DRAIN_SECONDS", 0.05)
+    monkeypatch.setattr("zapomni_mcp.transports.exchange.DRAIN_SECONDS", 0.2)
     monkeypatch.setattr("zapomni_mcp.server.HEED_SECONDS", 0.05)
+    monkeypatch.setattr("zapomni_core.call.BEAT_SECONDS", 0.01)
     begun, release = asyncio.Event(), asyncio.Event()
 
     @tool
@@ -341,6 +349,48 @@ async def test_a_call_that_shows_progress_is_waited_for_though_nobody_asked_for_
         answers = pipes.answers()
     assert answers[-1]["result"]["content"][0]["text"] == "finished"
     assert len(limits) == 2
+
+
+@pytest.fixture
+def busy():
+    """A tool that shows progress for ever, and how it fared."""
+
+    @tool
+    async def busy() -> str:
+        """Work on, and say so."""
+        try:
+            for done in count():
+                await current_call().progress(done)
+                busy.begun.set()
+                await asyncio.sleep(0.01)
+        finally:
+            busy.ended.set()
+
+    busy.begun, busy.ended = asyncio.Event(), asyncio.Event()
+    return busy
+
+
+@pytest.mark.parametrize("input_has_ended", [True, False])
+async def test_a_signal_ends_the_server_soon_whatever_progress_a_call_shows(busy, input_has_ended, monkeypatch):
+    monkeypatch.setattr("zapomni_mcp.transports.exchange.STOP_SECONDS", 0.1)
+    async with piped(busy) as pipes:
+        pipes.ask(id=1, method="tools/call", params={"name": "busy"})
+        await asyncio.wait_for(busy.begun.wait(), 20)
+        if input_has_ended:
+            pipes.end()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(busy.ended.wait(), 20)
+        await asyncio.wait_for(pipes.run, 20)
+        assert pipes.answers()[-1]["error"]["message"] == "Connection closed"
+
+
+async def test_a_call_of_a_client_that_vanished_is_given_up_after_a_while_whatever_progress_it_shows(busy, monkeypatch):
+    monkeypatch.setattr("zapomni_mcp.transports.exchange.DRAIN_SECONDS", 0.2)
+    async with piped(busy) as pipes:
+        pipes.ask(id=1, method="tools/call", params={"name": "busy"})
+        await asyncio.wait_for(busy.begun.wait(), 20)
+        pipes.vanish()
+        await asyncio.wait_for(busy.ended.wait(), 20)
 
 
 async def test_what_the_mcp_library_logs_after_a_call_carries_its_id():

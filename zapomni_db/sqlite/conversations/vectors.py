@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.errors import InvalidInputError
+from zapomni_db.records import LARGEST_NUMBER
 from zapomni_db.sqlite import codes
 from zapomni_db.sqlite.connections import one, rows
 
-LARGEST = 1e30  # far from where single precision ends
 _BLOCK = 512  # vectors read at once: a few megabytes
 
 
@@ -37,8 +37,9 @@ def drop(connection: apsw.Connection, memory: int) -> None:
 
 def check(vector: Vector) -> None:
     """InvalidInputError where a vector has no cosine with any other."""
-    if np.ndim(vector) != 1 or not len(vector) or not np.abs(vector).max() <= LARGEST:  # not a number is not either
-        raise InvalidInputError(f"a document's vector must be a list of numbers up to {LARGEST:g}")
+    is_usable = np.ndim(vector) == 1 and len(vector) and np.abs(vector).max() <= LARGEST_NUMBER
+    if not is_usable:  # which is so for what is not a number too
+        raise InvalidInputError(f"a document's vector must be a list of numbers up to {LARGEST_NUMBER:g}")
 
 
 def length_of(vector: Vector) -> float:

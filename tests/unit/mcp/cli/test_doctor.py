@@ -11,7 +11,7 @@ import pytest
 
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.plugin import tool
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_mcp.cli import examination
 from zapomni_mcp.cli.findings import size
@@ -323,6 +323,23 @@ def test_the_store_is_looked_at_from_end_to_end(examine, kept_store):
     findings, code = examine()
     assert code == 0
     assert about(findings, "store")["detail"].startswith(f"sqlite at {kept_store}")
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "1 chunk has no vector yet"), (2, "2 chunks have no vector yet")])
+def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
+    async def keep_without():
+        store = SQLiteStore(kept_store)
+        for place in range(count):
+            chunk = sample_chunk(f"words {place}", vector=None)
+            await store.add("elsewhere", sample_memory(f"words {place}", chunk), EMBEDDER)
+        await store.close()
+
+    asyncio.run(keep_without())
+    findings, code = examine()
+    found = about(findings, "vectors")
+    assert (code, found["level"]) == (0, "warn")
+    assert told in found["detail"]
+    assert "zapomni reindex" in found["fix"]
 
 
 def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):

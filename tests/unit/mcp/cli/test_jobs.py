@@ -56,6 +56,23 @@ def fail(on_queue, queue):
 
 
 @pytest.fixture
+def finish(on_queue, queue):
+    """Queue a job and do it; its id."""
+
+    def finished():
+        (job_id,) = queue("finishes")
+
+        async def work(jobs):
+            await jobs.claim(["finishes"], "me", 60)
+            await jobs.finish(job_id, "me", {})
+
+        on_queue(work)
+        return job_id
+
+    return finished
+
+
+@pytest.fixture
 def document(run):
     """What a command prints with --json."""
     return lambda *args: json.loads(run(*args, "--json").stdout)
@@ -101,6 +118,18 @@ def test_the_list_is_narrowed_by_state_kind_workspace_and_number(document, queue
     assert listed("--kind", "read") == [read]
     assert listed("--limit", "1") == [failed]
     assert listed("--workspace", "other") == [other]
+
+
+def test_jobs_that_are_done_are_counted_and_listed_only_when_asked_for(run, document, queue, finish):
+    done, waiting = finish(), *queue()
+    first, second = run("jobs").stdout.splitlines()[1:]
+    assert (first.split()[0], second) == (waiting, "1 job done, which --all lists.")
+    assert [job["id"] for job in document("jobs")["jobs"]] == [waiting]
+    assert document("jobs")["done_not_listed"] == 1
+    assert [job["id"] for job in document("jobs", "--all")["jobs"]] == [waiting, done]
+    assert [job["id"] for job in document("jobs", "--state", "done")["jobs"]] == [done]
+    assert run("jobs", "--kind", "finishes").stdout == "1 job done, which --all lists.\n"
+    assert run("jobs", "--kind", "other").stdout == "No jobs.\n"
 
 
 def test_a_kind_of_jobs_is_listed_with_those_for_the_extractor_here(document, queue):
