@@ -93,8 +93,8 @@ class Bare:
         execute("SELECT id FROM embedder WHERE id = (SELECT value FROM meta WHERE key = 'serving')").fetchall()
         execute(
             "INSERT INTO memory(uid, workspace, kind, source, author, conversation, tags, metadata, timestamp, created_at,"
-            " id, first_chunk, chunks, content, seal, deleted_at, replaces, replaced_by, moment, thread)"
-            " VALUES(?, ?, ?, '', '', ?, '[]', ?, NULL, ?, ?, ?, 1, NULL, ?, NULL, NULL, NULL, ?, ?)",
+            " id, first_chunk, chunks, content, seal, deleted_at, replaced_by, moment, thread)"
+            " VALUES(?, ?, ?, '', '', ?, '[]', ?, NULL, ?, ?, ?, 1, NULL, ?, NULL, NULL, ?, ?)",
             (one["uid"], WORKSPACE, one["kind"], one["session"], one["metadata"], now, self._memory, self._chunk, *one["rest"][:1], now, one["rest"][1]),
         )  # fmt: skip
         execute("INSERT INTO body VALUES(?, ?)", (self._memory << 20, one["text"]))
