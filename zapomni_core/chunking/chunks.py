@@ -9,7 +9,7 @@ from zapomni_core.chunking.layout import CODE, DEFINITION, PROSE
 from zapomni_core.chunking.markdown import has_headings, sections_of
 from zapomni_core.chunking.overlap import overlap_start
 from zapomni_core.chunking.packing import first_pieces
-from zapomni_core.chunking.pieces import pieces_of
+from zapomni_core.chunking.pieces import dearer_by, pieces_of
 from zapomni_core.chunking.sections import Block, Section
 
 LONGEST_TOKEN = 8  # characters, in a text that is worth counting
@@ -59,8 +59,12 @@ def _sections(text: str, language: str | None) -> list[Section]:
 
 
 def _surely_fits(text: str, tokens: Callable[[str], int], chunk_tokens: int) -> bool:
-    """Whether a text is one chunk, however it would be cut: most are, and cutting costs more than counting."""
-    return len(text) <= chunk_tokens * LONGEST_TOKEN and tokens(text) <= chunk_tokens * 3 // 4
+    """Whether a text is one chunk, however it would be cut: most are, and cutting costs more than counting.
+
+    Of ASCII it is known what the pieces can cost more than the whole; of other texts a fourth is enough.
+    """
+    spare = dearer_by(text) if text.isascii() else chunk_tokens - chunk_tokens * 3 // 4
+    return len(text) <= chunk_tokens * LONGEST_TOKEN and tokens(text) <= chunk_tokens - spare
 
 
 def _chunks(

@@ -30,6 +30,14 @@ def pieces_of(text: str, blocks: Iterable[Block], tokens: Callable[[str], int], 
         yield from cutter.cut(block.start, block.end, block.layout, PARAGRAPH, small_enough)
 
 
+def dearer_by(text: str) -> int:
+    """How many tokens the pieces of an ASCII text can cost more than the text: by their length, and by tokens cut in two.
+
+    A cut at a good place follows white space, where no token is; one anywhere comes after a whole step.
+    """
+    return len(text) // _LONGEST_TOKEN + len(text) // _STEP
+
+
 class _Cutter:
     def __init__(self, text: str, tokens: Callable[[str], int], limit: int) -> None:
         self._text = text
