@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +12,7 @@ from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.crew import Crew
 from zapomni_db.sqlite.database import Database
-from zapomni_db.sqlite.failures import held, shown
+from zapomni_db.sqlite.failures import shown
 from zapomni_db.sqlite.views import Views
 
 T = TypeVar("T")
@@ -44,7 +43,7 @@ class Access:
             raise StoreUnavailableError(f"The store {shown(self.path)} is closed.")
         if self._opened is None:
             database = Database(self.path, self.patience)
-            self._opened = Opened(database, Views(database.guard), Crew(database))
+            self._opened = Opened(database, Views(database.guard), Crew(database, self.patience))
         if self._opened.crew.process != os.getpid():
             raise StoreUnavailableError(
                 f"The store {shown(self.path)} was opened before this process was forked: open it anew."
@@ -69,9 +68,7 @@ class Access:
 
     async def write(self, work: Work[T], *, alone: bool = False) -> T:
         """Write, and return when it is on the disk. One can give up, and does after a while, until it is begun."""
-        opened = self.open()
-        impatient = partial(held, opened.database.path)
-        answer: T = await opened.crew.write(work, alone=alone, patience=self.patience, impatient=impatient)
+        answer: T = await self.open().crew.write(work, alone=alone)
         return answer
 
     async def close(self) -> None:
@@ -79,4 +76,4 @@ class Access:
         self._closed = True
         opened, self._opened = self._opened, None
         if opened:
-            await opened.crew.close(self.patience)
+            await opened.crew.close()
