@@ -14,7 +14,7 @@ from zapomni_core.intake import Particulars, read_particulars
 from zapomni_core.telemetry import timed
 from zapomni_core.terms import terms
 from zapomni_db.arrays import Vector
-from zapomni_db.records import NewChunk, NewMemory
+from zapomni_db.records import NewChunk, NewJob, NewMemory
 
 BEAT_SECONDS = 0.9  # sooner than the call itself would say that it goes on
 MOST_AT_ONCE = 2000
@@ -62,13 +62,29 @@ async def prepare(
     )
 
 
-async def cut_for_words(text: str, particulars: Particulars, embedder: Embedder) -> tuple[NewChunk, ...]:
-    """The chunks of a text that is found by its words at once; their vectors are made later. Nothing is loaded for it."""
+async def prepare_for_words(
+    text: str, metadata: Mapping[str, Any], particulars: Particulars, embedder: Embedder, jobs: tuple[NewJob, ...]
+) -> NewMemory:
+    """A memory that is like no other and is found by its words at once; vectors are made later. Nothing is loaded for it."""
+    if len(text) <= MOST_AT_ONCE:
+        chunks = _cut_for_words(text, particulars, embedder)
+    else:
+        chunks = await asyncio.to_thread(_cut_for_words, text, particulars, embedder)
+    return NewMemory(
+        text=text,
+        metadata=metadata,
+        chunks=chunks,
+        tags=particulars.tags,
+        source=particulars.source,
+        author=particulars.author,
+        timestamp=particulars.timestamp,
+        merge=False,
+        jobs=jobs,
+    )
 
-    def cut() -> tuple[NewChunk, ...]:
-        return _analysed(_cut(text, particulars, embedder), {})
 
-    return cut() if len(text) <= MOST_AT_ONCE else await asyncio.to_thread(cut)
+def _cut_for_words(text: str, particulars: Particulars, embedder: Embedder) -> tuple[NewChunk, ...]:
+    return _analysed(_cut(text, particulars, embedder), {})
 
 
 async def _computed(work: Callable[[], T], text: str, done: float, message: str) -> T:

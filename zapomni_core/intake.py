@@ -9,6 +9,9 @@ from typing import Any
 
 from zapomni_db.errors import InvalidInputError
 
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_FLAT = {str, int, float, bool, type(None)}
+
 LONGEST_TEXT = 10_000_000
 LONGEST_METADATA = 1_000_000
 DEEPEST_METADATA = 100
@@ -47,7 +50,7 @@ def clean_metadata(metadata: Any) -> dict[str, Any]:
     cleaned = dict(metadata)
     _check_nesting(cleaned)
     try:
-        encoded = json.dumps(cleaned, ensure_ascii=False, allow_nan=False)
+        encoded = _JSON.encode(cleaned)
     except (TypeError, ValueError):
         raise InvalidInputError("metadata must be plain JSON: text, numbers, lists and objects") from None
     if len(encoded) > LONGEST_METADATA:
@@ -76,6 +79,8 @@ def preview(text: str) -> str:
 
 def _check_nesting(metadata: dict[str, Any]) -> None:
     """Keys must be texts on every level, and there must not be more levels than everybody on the way can take."""
+    if _FLAT.issuperset(map(type, metadata.values())) and {str}.issuperset(map(type, metadata)):
+        return
     level: list[Any] = [metadata]
     for _ in range(DEEPEST_METADATA):
         objects = [one for one in level if isinstance(one, dict)]
@@ -91,7 +96,7 @@ def _check_nesting(metadata: dict[str, Any]) -> None:
 def check_encodable(field: str, text: str) -> None:
     """InvalidInputError where a text cannot be kept: one half of a surrogate pair is no character."""
     try:
-        text.encode()
+        text.isascii() or text.encode()
     except UnicodeEncodeError:
         raise InvalidInputError(f"{field} must not contain lone surrogates (it cannot be written as UTF-8)") from None
 

@@ -89,7 +89,7 @@ class Parts:
 
     def offers_jobs(self, kind: str) -> bool:
         """Whether jobs of a kind are done here."""
-        return kind in self._kinds.names
+        return self._kinds.does(kind)
 
     @property
     def has_guest_kinds(self) -> bool:

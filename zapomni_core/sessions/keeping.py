@@ -1,6 +1,5 @@
 """Keeps a text as a memory of a kind: found by its words at once, by its meaning as soon as its vector is made."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
@@ -8,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError
 from zapomni_core.intake import Particulars
+from zapomni_core.jobs.embedding import KIND, embed_soon
 
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder
     from zapomni_core.engine import MemoryEngine
     from zapomni_db.records import Added, EmbedderIdentity, NewMemory
+
+_USED = {"tags", "source", "author", "timestamp", "language"}
+_NONE = Particulars()
 
 log = logging.getLogger("zapomni.sessions")
 
@@ -24,28 +27,14 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
 
     Where nobody does such jobs, the vector is made before this returns; the text is kept by then, and stays.
     """
-    from zapomni_core.adding import cut_for_words
-    from zapomni_core.jobs.embedding import KIND, embed_soon
-    from zapomni_db.records import NewMemory
+    from zapomni_core.adding import prepare_for_words
 
     particulars = particulars_of(metadata)
     later = engine.does_jobs(KIND)
 
     async def add(embedder: "Embedder") -> "Added":
-        chunks = await cut_for_words(text, particulars, embedder)
-        await asyncio.sleep(0)  # whoever else is about to store something is cut first: then all are written together
-        memory = NewMemory(
-            text=text,
-            metadata=metadata,
-            chunks=chunks,
-            tags=particulars.tags,
-            source=particulars.source,
-            author=particulars.author,
-            timestamp=particulars.timestamp,
-            merge=False,
-            jobs=(embed_soon(),) if later else (),
-        )
-        return await write(memory, embedder.identity)
+        jobs = (embed_soon(),) if later else ()
+        return await write(await prepare_for_words(text, metadata, particulars, embedder, jobs), embedder.identity)
 
     added = await engine.with_embedder(add)
     if later:
@@ -66,6 +55,8 @@ async def _embed_now(engine: "MemoryEngine") -> None:
 
 def particulars_of(metadata: Mapping[str, Any]) -> Particulars:
     """What the search uses of metadata that may be anything: what does not fit is kept, and not used."""
+    if _USED.isdisjoint(metadata):
+        return _NONE
     return Particulars(
         tags=_tags(metadata.get("tags")),
         source=_text(metadata.get("source")),
