@@ -84,7 +84,7 @@ async def prepare_for_words(
 
 
 def _cut_for_words(text: str, particulars: Particulars, embedder: Embedder) -> tuple[NewChunk, ...]:
-    return _analysed(_cut(text, particulars, embedder), {})
+    return tuple([_new_chunk(one, content, b"", None) for one, content in _contents(text, particulars, embedder)])
 
 
 async def _computed(work: Callable[[], T], text: str, done: float, message: str) -> T:
@@ -111,26 +111,26 @@ async def attended(work: Awaitable[T], done: float, message: str) -> T:
 
 
 def _cut(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]:
-    parts = []
+    identity = embedder.identity
+    contents = _contents(text, particulars, embedder)
+    return [_Part(one, content, digest(identity, content)) for one, content in contents]
+
+
+def _contents(text: str, particulars: Particulars, embedder: Embedder) -> list[tuple[Chunk, str]]:
+    """The chunks of a text, each with what is searched of it."""
     profile = embedder.profile
     sizes = {"chunk_tokens": profile.chunk_tokens, "overlap_tokens": profile.overlap_tokens}
-    for one in chunk(text, tokens=embedder.tokens, language=particulars.language, **sizes):
-        content = indexed_text(particulars, one.heading, text[one.start : one.end])
-        parts.append(_Part(one, content, digest(embedder.identity, content)))
-    return parts
+    found = chunk(text, tokens=embedder.tokens, language=particulars.language, **sizes)
+    return [(one, indexed_text(particulars, one.heading, text[one.start : one.end])) for one in found]
 
 
 def _analysed(parts: Sequence[_Part], vectors: Mapping[bytes, Vector]) -> tuple[NewChunk, ...]:
-    return tuple(
-        NewChunk(
-            start=part.chunk.start,
-            end=part.chunk.end,
-            heading=part.chunk.heading,
-            terms=tuple(terms(part.content)),
-            digest=part.digest,
-            vector=vectors.get(part.digest),
-        )
-        for part in parts
+    return tuple(_new_chunk(part.chunk, part.content, part.digest, vectors.get(part.digest)) for part in parts)
+
+
+def _new_chunk(cut: Chunk, content: str, name: bytes, vector: Vector | None) -> NewChunk:
+    return NewChunk(
+        start=cut.start, end=cut.end, heading=cut.heading, terms=tuple(terms(content)), digest=name, vector=vector
     )
 
 

@@ -45,7 +45,7 @@ def clean_metadata(metadata: Any) -> dict[str, Any]:
     """The metadata as it is kept; InvalidInputError where it could not be kept unchanged."""
     if metadata is None:
         return {}
-    if not isinstance(metadata, Mapping):
+    if not isinstance(metadata, dict | Mapping):
         raise InvalidInputError("metadata must be an object")
     cleaned = dict(metadata)
     _check_nesting(cleaned)

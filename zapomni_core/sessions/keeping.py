@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError
@@ -27,14 +28,13 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
 
     Where nobody does such jobs, the vector is made before this returns; the text is kept by then, and stays.
     """
-    from zapomni_core.adding import prepare_for_words
-
     particulars = particulars_of(metadata)
     later = engine.does_jobs(KIND)
 
     async def add(embedder: "Embedder") -> "Added":
         jobs = (embed_soon(),) if later else ()
-        return await write(await prepare_for_words(text, metadata, particulars, embedder, jobs), embedder.identity)
+        memory = await _preparing()(text, metadata, particulars, embedder, jobs)
+        return await write(memory, embedder.identity)
 
     added = await engine.with_embedder(add)
     if later:
@@ -42,6 +42,14 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
     else:
         await _embed_now(engine)
     return added
+
+
+@cache
+def _preparing() -> Callable[..., Awaitable["NewMemory"]]:
+    """What makes memories of texts: imported when one is kept, and not looked for with each."""
+    from zapomni_core.adding import prepare_for_words
+
+    return prepare_for_words
 
 
 async def _embed_now(engine: "MemoryEngine") -> None:

@@ -1,6 +1,6 @@
 """Chunks as rows of the file: where in a memory's text they are, in characters and in bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import apsw
@@ -26,9 +26,10 @@ class ChunkRow(NamedTuple):
 
 def rows_of(text: str, chunks: Sequence[NewChunk]) -> list[ChunkRow]:
     """The rows of new chunks; InvalidInputError where they are not parts of the text."""
-    if not all(0 <= chunk.start <= chunk.end <= len(text) for chunk in chunks):
-        raise InvalidInputError("chunks must lie within their text")
-    byte = values.byte_offsets(text, (place for chunk in chunks for place in (chunk.start, chunk.end)))
+    for chunk in chunks:
+        if not 0 <= chunk.start <= chunk.end <= len(text):
+            raise InvalidInputError("chunks must lie within their text")
+    byte = values.byte_offsets(text, [place for chunk in chunks for place in (chunk.start, chunk.end)])
     return [
         ChunkRow(
             chunk.start,
@@ -42,11 +43,10 @@ def rows_of(text: str, chunks: Sequence[NewChunk]) -> list[ChunkRow]:
     ]
 
 
-def insert(connection: apsw.Connection, memory: int, numbers: range, parts: Sequence[ChunkRow]) -> None:
-    """Keep the chunks of a memory."""
+def insert(connection: apsw.Connection, parts: Iterable[tuple[int, int, ChunkRow]]) -> None:
+    """Keep chunks, each after its number and its memory's."""
     connection.executemany(
-        "INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-        [(number, memory, *part) for number, part in zip(numbers, parts, strict=True)],
+        "INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", [(number, memory, *part) for number, memory, part in parts]
     )
 
 
