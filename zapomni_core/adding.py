@@ -119,8 +119,13 @@ def _cut(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]
 def _contents(text: str, particulars: Particulars, embedder: Embedder) -> list[tuple[Chunk, str]]:
     """The chunks of a text, each with what is searched of it."""
     profile = embedder.profile
-    sizes = {"chunk_tokens": profile.chunk_tokens, "overlap_tokens": profile.overlap_tokens}
-    found = chunk(text, tokens=embedder.tokens, language=particulars.language, **sizes)
+    found = chunk(
+        text,
+        tokens=embedder.tokens,
+        language=particulars.language,
+        chunk_tokens=profile.chunk_tokens,
+        overlap_tokens=profile.overlap_tokens,
+    )
     return [(one, indexed_text(particulars, one.heading, text[one.start : one.end])) for one in found]
 
 

@@ -9,7 +9,7 @@ from zapomni_core.chunking.layout import CODE, DEFINITION, PROSE
 from zapomni_core.chunking.markdown import has_headings, sections_of
 from zapomni_core.chunking.overlap import overlap_start
 from zapomni_core.chunking.packing import first_pieces
-from zapomni_core.chunking.pieces import dearer_by, pieces_of
+from zapomni_core.chunking.pieces import dearer_by, is_even, pieces_of
 from zapomni_core.chunking.sections import Block, Section
 
 LONGEST_TOKEN = 8  # characters, in a text that is worth counting
@@ -64,8 +64,12 @@ def _surely_fits(text: str, tokens: Callable[[str], int], chunk_tokens: int) -> 
 
     Of ASCII it is known what the pieces can cost more than the whole; of other texts a fourth is enough.
     """
-    spare = dearer_by(text) if text.isascii() else chunk_tokens - chunk_tokens * 3 // 4
-    return len(text) <= chunk_tokens * LONGEST_TOKEN and tokens(text) <= chunk_tokens - spare
+    if len(text) > chunk_tokens * LONGEST_TOKEN:
+        return False
+    count = tokens(text)
+    if not text.isascii():
+        return count <= chunk_tokens * 3 // 4
+    return count <= chunk_tokens and (count <= chunk_tokens - dearer_by(text) or is_even(text, chunk_tokens))
 
 
 def _chunks(

@@ -59,7 +59,7 @@ FRAGMENTS = st.sampled_from(
 TEXTS = st.text() | st.lists(FRAGMENTS, max_size=120).map("".join)
 
 
-RUNS = st.builds(mul, st.sampled_from(["x", "7", "-", "ab1", "a b ", "A. "]), st.integers(1, 60))
+RUNS = st.builds(mul, st.sampled_from(["x", "7", "-", "ab1", "a b ", "A. ", "7+7-7 "]), st.integers(1, 70))
 ASCII_TEXTS = st.lists(RUNS | FRAGMENTS.filter(str.isascii), max_size=8).map("".join)
 
 
@@ -74,11 +74,11 @@ def test_the_fresh_parts_are_the_text(text, language):
 
 
 @settings(deadline=None, max_examples=500)
-@given(ASCII_TEXTS, LANGUAGES)
-def test_what_surely_fits_is_cut_no_further_when_it_is_cut_with_care(text, language):
+@given(ASCII_TEXTS, LANGUAGES, st.sampled_from([40, 192, 200]))
+def test_what_surely_fits_is_cut_no_further_when_it_is_cut_with_care(text, language, size):
     with patch.object(chunks, "_surely_fits", return_value=False):
-        with_care = chunks_of(text, language)
-    assert chunks_of(text, language) == with_care
+        with_care = chunks_of(text, language, size=size)
+    assert chunks_of(text, language, size=size) == with_care
 
 
 @settings(deadline=None)
