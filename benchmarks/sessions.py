@@ -358,22 +358,21 @@ async def calling(
         "store_message": [(str(sessions[n]), {"n": 1}) for n in range(CALLS)],
         "store_document": [("", {"category": 1}, listed[n]) for n in range(CALLS)],
     }
-    ready, analysis = {}, {}
-    for name, given in arguments.items():
-        started = time.perf_counter()
-        ready[name] = [[prepared(f"call {n} {other(texts, n)}", *more)] for n, more in enumerate(given * 2)]
-        analysis[name] = (time.perf_counter() - started) / len(ready[name]) * 1000
+    analyses = {
+        name: lambda n, given=given: [prepared(f"call {n} {other(texts, n)}", *given[n % CALLS])]
+        for name, given in arguments.items()
+    }
     asked = [query.tolist() for query in queries]
     methods: dict[str, tuple[Callable[[int], Awaitable[Any]], Callable[[int], Any]]] = {
         "create_session": (lambda _: memory.create_session("ada", {"plan": 1}), bare_session),
         "store_message": (
             lambda n: memory.store_message(sessions[n], "user", text[n], {"n": 1}),
-            lambda _: bare.write(ready["store_message"].pop()),
+            bare.write,
         ),
         "get_conversation_history, 100": (lambda n: memory.get_conversation_history(sessions[n]), bare_history),
         "store_document": (
             lambda n: memory.store_document(text[n], {"category": 1}, listed[n]),
-            lambda _: bare.write(ready["store_document"].pop()),
+            bare.write,
         ),
         "semantic_search, 10": (lambda n: memory.semantic_search(asked[n]), lambda n: near(asked[n])),
         "semantic_search, 10 of a twentieth": (
@@ -387,10 +386,10 @@ async def calling(
         ),
     }
     for name, (ours, theirs) in methods.items():
-        figures = await compared(ours, theirs)
+        figures = await compared(ours, theirs, analyses.get(name))
         table.add_row(name, *figures.row())
-        if name in analysis:
-            analysed.add_row(name, f"{analysis[name]:.2f}", *figures.ratios(analysis[name]))
+        if name in analyses:
+            analysed.add_row(name, f"{figures.analysis.median:.2f}", *figures.ratios(figures.analysis))
     found = await recall(memory, vectors, asked)
     table.caption = (
         f"goal: ratio <= 1.5; found of the true 10 nearest: {found:.3f}; "
@@ -427,40 +426,48 @@ class Spent:
 
 @dataclass
 class Compared:
-    """A method, the bare driver, and the bare driver in a thread."""
+    """A method, the bare driver, the bare driver in a thread, and the analysis for it."""
 
+    analysis: Spent = field(default_factory=Spent)
     ours: Spent = field(default_factory=Spent)
     bare: Spent = field(default_factory=Spent)
     threaded: Spent = field(default_factory=Spent)
 
     def row(self) -> list[str]:
         """Medians, 95th percentiles and means of processor time."""
-        wall, thread, cpu, thread_cpu = self.ratios(0)
+        wall, thread, cpu, thread_cpu = self.ratios()
         both = [f"{one:.2f}" for spent in (self.ours, self.bare) for one in (spent.median, ninety_fifth(spent.wall))]
         threaded = [f"{self.threaded.median:.2f}", f"{ninety_fifth(self.threaded.wall):.2f}", thread]
         means = [f"{spent.mean_cpu:.2f}" for spent in (self.ours, self.bare, self.threaded)]
         return [*both, wall, *threaded, *means[:2], cpu, means[2], thread_cpu]
 
-    def ratios(self, analysis: float) -> list[str]:
-        """To the bare driver and to that in a thread, by the clock and by the processor, with so many milliseconds more."""
-        sides = (self.bare, self.threaded)
-        wall = [self.ours.median / (side.median + analysis) for side in sides]
-        cpu = [self.ours.mean_cpu / (side.mean_cpu + analysis) for side in sides]
-        return [f"{one:.2f}" for one in (*wall, *cpu)]
+    def ratios(self, more: Spent | None = None) -> list[str]:
+        """To the bare driver and to that in a thread, by the clock and by the processor; each of them with something more."""
+        sides, (wall, cpu) = (self.bare, self.threaded), (more.median, more.mean_cpu) if more else (0.0, 0.0)
+        by_clock = [self.ours.median / (side.median + wall) for side in sides]
+        by_cpu = [self.ours.mean_cpu / (side.mean_cpu + cpu) for side in sides]
+        return [f"{one:.2f}" for one in (*by_clock, *by_cpu)]
 
 
-async def compared(ours: Callable[[int], Awaitable[Any]], theirs: Callable[[int], Any]) -> Compared:
-    """What calls take, in turns."""
-    figures = Compared()
+async def compared(
+    ours: Callable[[int], Awaitable[Any]],
+    theirs: Callable[[Any], Any],
+    analysis: Callable[[int], Any] | None = None,
+) -> Compared:
+    """What calls take, in turns. What is analysed for the bare side is what it is called with."""
+    figures, analysis = Compared(), analysis or (lambda number: number % CALLS)
     for number in range(3):
         await ours(number)
     for number in range(3, CALLS):
         async with figures.ours.call():
             await ours(number)
+        async with figures.analysis.call():
+            ready = analysis(number)
         async with figures.bare.call():
-            theirs(number)
+            theirs(ready)
+        ready = analysis(number + CALLS)
         async with figures.threaded.call():
-            await asyncio.to_thread(theirs, number)
+            await asyncio.to_thread(theirs, ready)
     return figures
 
 

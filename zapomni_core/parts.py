@@ -161,7 +161,7 @@ class Parts:
 
     async def embedding(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
         """The result of work with the store's embedder; with the new one where another process made new vectors."""
-        embedder = await self.embedder()
+        embedder = self._embedder or await self.embedder()
         try:
             return await work(embedder)
         except EmbedderMismatchError:

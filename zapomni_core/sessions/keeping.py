@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError
@@ -13,7 +13,7 @@ from zapomni_core.jobs.embedding import KIND, embed_soon
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder
     from zapomni_core.engine import MemoryEngine
-    from zapomni_db.records import Added, EmbedderIdentity, NewMemory
+    from zapomni_db.records import Added, EmbedderIdentity, NewJob, NewMemory
 
 _USED = {"tags", "source", "author", "timestamp", "language"}
 _NONE = Particulars()
@@ -28,20 +28,21 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
 
     Where nobody does such jobs, the vector is made before this returns; the text is kept by then, and stays.
     """
-    particulars = particulars_of(metadata)
     later = engine.does_jobs(KIND)
-
-    async def add(embedder: "Embedder") -> "Added":
-        jobs = (embed_soon(),) if later else ()
-        memory = await _preparing()(text, metadata, particulars, embedder, jobs)
-        return await write(memory, embedder.identity)
-
-    added = await engine.with_embedder(add)
+    jobs = (embed_soon(),) if later else ()
+    added = await engine.with_embedder(partial(_add, text, metadata, jobs, write))
     if later:
         engine.look_for_jobs(added.job_ids)
     else:
         await _embed_now(engine)
     return added
+
+
+async def _add(
+    text: str, metadata: Mapping[str, Any], jobs: tuple["NewJob", ...], write: Write, embedder: "Embedder"
+) -> "Added":
+    memory = await _preparing()(text, metadata, particulars_of(metadata), embedder, jobs)
+    return await write(memory, embedder.identity)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import apsw
 
 from zapomni_db.arrays import Vector
-from zapomni_db.records import Added, EmbedderIdentity, NewChunk, NewMemory
+from zapomni_db.records import Added, EmbedderIdentity, NewMemory
 from zapomni_db.sqlite import chunks, embedders, memories, values
 from zapomni_db.sqlite.bodies import keep_bodies
 from zapomni_db.sqlite.changes import record_all
@@ -104,54 +104,54 @@ def _insert(
     connection: apsw.Connection, additions: Sequence[Addition], embedders_of: Mapping[EmbedderIdentity, Embedder]
 ) -> list[Row]:
     """Keep memories, one after the other; their rows."""
-    kept, (number, first_chunk) = [], memories.next_numbers(connection)
+    batch = _Batch(*memories.next_numbers(connection))
     for addition in additions:
-        kept.append(_kept(addition, number, first_chunk))
-        number, first_chunk = number + 1, first_chunk + len(kept[-1].parts)
-    memories.insert(connection, [one.row for one in kept])
-    keep_bodies(connection, [(one.row.id, one.text) for one in kept])
-    keep_facets(connection, [(facet, one.row.id) for one in kept for facet in one.facets])
-    chunks.insert(connection, [part for one in kept for part in one.chunk_rows])
-    keep_terms(connection, [terms for one in kept for terms in one.terms])
-    for addition, one in zip(additions, kept, strict=True):
-        if vectors := one.vectors:
-            embedders.keep_vectors(connection, embedders_of[addition.embedder], vectors)
-    record_all(connection, [(one.row.workspace, one.row.id) for one in kept], "added")
-    return [one.row for one in kept]
+        batch.take(addition)
+    batch.write(connection)
+    for addition, row in zip(additions, batch.rows, strict=True):
+        embedders.keep_vectors(connection, embedders_of[addition.embedder], _vectors(addition.memory, row))
+    return batch.rows
 
 
-class _Kept(NamedTuple):
-    """All that is written of a new memory."""
+class _Batch:
+    """What is written of new memories: gathered first, then one statement for each table."""
 
-    row: Row
-    text: bytes
-    parts: list[ChunkRow]
-    facets: set[bytes]
-    chunks: tuple[NewChunk, ...]
+    def __init__(self, number: int, first_chunk: int) -> None:
+        self._number = number
+        self._first_chunk = first_chunk
+        self.rows: list[Row] = []
+        self._bodies: list[tuple[int, bytes]] = []
+        self._facets: list[tuple[bytes, int]] = []
+        self._chunks: list[tuple[int, int, ChunkRow]] = []
+        self._terms: list[tuple[int, tuple[str, ...]]] = []
 
-    @property
-    def chunk_rows(self) -> list[tuple[int, int, ChunkRow]]:
-        """Its chunks, each after its number and its memory's."""
-        return [(number, self.row.id, part) for number, part in enumerate(self.parts, self.row.first_chunk)]
+    def take(self, addition: Addition) -> None:
+        """Gather a memory."""
+        memory, number = addition.memory, self._number
+        text, parts = values.encode("text", memory.text), chunks.rows_of(memory.text, memory.chunks)
+        row = _row(addition, number, self._first_chunk, text, parts)
+        self.rows.append(row)
+        self._bodies.append((number, text))
+        self._facets += [(facet, number) for facet in _facets(row, memory)]
+        for chunk, (part, new) in enumerate(zip(parts, memory.chunks, strict=True), self._first_chunk):
+            self._chunks.append((chunk, number, part))
+            self._terms.append((chunk, new.terms))
+        self._number, self._first_chunk = number + 1, self._first_chunk + len(parts)
 
-    @property
-    def terms(self) -> list[tuple[int, tuple[str, ...]]]:
-        """The terms of its chunks, by number."""
-        return [(number, chunk.terms) for number, chunk in enumerate(self.chunks, self.row.first_chunk)]
-
-    @property
-    def vectors(self) -> list[tuple[int, bytes, Vector]]:
-        """The vectors of its chunks that have one, by number, with what was embedded."""
-        numbered = enumerate(self.chunks, self.row.first_chunk)
-        return [(number, chunk.digest, chunk.vector) for number, chunk in numbered if chunk.vector is not None]
+    def write(self, connection: apsw.Connection) -> None:
+        """Write what was gathered."""
+        memories.insert(connection, self.rows)
+        keep_bodies(connection, self._bodies)
+        keep_facets(connection, self._facets)
+        chunks.insert(connection, self._chunks)
+        keep_terms(connection, self._terms)
+        record_all(connection, [(row.workspace, row.id) for row in self.rows], "added")
 
 
-def _kept(addition: Addition, number: int, first_chunk: int) -> _Kept:
-    memory = addition.memory
-    text = values.encode("text", memory.text)
-    parts = chunks.rows_of(memory.text, memory.chunks)
-    row = _row(addition, number, first_chunk, text, parts)
-    return _Kept(row, text, parts, _facets(row, memory), memory.chunks)
+def _vectors(memory: NewMemory, row: Row) -> list[tuple[int, bytes, Vector]]:
+    """The vectors of a memory's chunks that have one, by number, with what was embedded."""
+    numbered = enumerate(memory.chunks, row.first_chunk)
+    return [(number, chunk.digest, chunk.vector) for number, chunk in numbered if chunk.vector is not None]
 
 
 def _row(addition: Addition, number: int, first_chunk: int, text: bytes, parts: list[ChunkRow]) -> Row:

@@ -29,18 +29,15 @@ def rows_of(text: str, chunks: Sequence[NewChunk]) -> list[ChunkRow]:
     for chunk in chunks:
         if not 0 <= chunk.start <= chunk.end <= len(text):
             raise InvalidInputError("chunks must lie within their text")
+    if text.isascii():
+        return [_row(chunk, chunk.start, chunk.end) for chunk in chunks]
     byte = values.byte_offsets(text, [place for chunk in chunks for place in (chunk.start, chunk.end)])
-    return [
-        ChunkRow(
-            chunk.start,
-            chunk.end,
-            byte[chunk.start],
-            byte[chunk.end],
-            values.check_text("heading", chunk.heading),
-            len(chunk.terms),
-        )
-        for chunk in chunks
-    ]
+    return [_row(chunk, byte[chunk.start], byte[chunk.end]) for chunk in chunks]
+
+
+def _row(new: NewChunk, first_byte: int, last_byte: int) -> ChunkRow:
+    heading = values.check_text("heading", new.heading)
+    return ChunkRow(new.start, new.end, first_byte, last_byte, heading, len(new.terms))
 
 
 def insert(connection: apsw.Connection, parts: Iterable[tuple[int, int, ChunkRow]]) -> None:

@@ -34,7 +34,11 @@ class Crew:
         """Let a reading thread do this; what came of it."""
         task = Task(work)
         self._reading.put(task)
-        return await self._outcome(task, self._reading)
+        try:
+            return await task.future
+        except asyncio.CancelledError:
+            self._reading.give_up(task)
+            raise
 
     async def write(self, work: Callable[[apsw.Connection], Any], *, alone: bool = False) -> Any:
         """Let the writing thread do this, in a transaction; alone, outside of one.
@@ -45,13 +49,10 @@ class Crew:
         self._writing.put_together(task)
         if task.loop not in self._watched:
             self._watch(task.loop, self._patience)
-        return await self._outcome(task, self._writing)
-
-    async def _outcome(self, task: Task, tasks: Tasks) -> Any:
         try:
             return await task.future
         except asyncio.CancelledError:
-            tasks.give_up(task)
+            self._writing.give_up(task)
             raise
 
     def _watch(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
