@@ -62,18 +62,15 @@ async def prepare(
     )
 
 
-async def prepare_for_words(
+def prepare_for_words(
     text: str, metadata: Mapping[str, Any], particulars: Particulars, embedder: Embedder, jobs: tuple[NewJob, ...]
 ) -> NewMemory:
     """A memory that is like no other and is found by its words at once; vectors are made later. Nothing is loaded for it."""
-    if len(text) <= MOST_AT_ONCE:
-        chunks = _cut_for_words(text, particulars, embedder)
-    else:
-        chunks = await asyncio.to_thread(_cut_for_words, text, particulars, embedder)
+    contents = _contents(text, particulars, embedder)
     return NewMemory(
         text=text,
         metadata=metadata,
-        chunks=chunks,
+        chunks=tuple([_new_chunk(one, content, b"", None) for one, content in contents]),
         tags=particulars.tags,
         source=particulars.source,
         author=particulars.author,
@@ -81,10 +78,6 @@ async def prepare_for_words(
         merge=False,
         jobs=jobs,
     )
-
-
-def _cut_for_words(text: str, particulars: Particulars, embedder: Embedder) -> tuple[NewChunk, ...]:
-    return tuple([_new_chunk(one, content, b"", None) for one, content in _contents(text, particulars, embedder)])
 
 
 async def _computed(work: Callable[[], T], text: str, done: float, message: str) -> T:

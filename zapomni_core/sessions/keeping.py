@@ -1,9 +1,12 @@
 """Keeps a text as a memory of a kind: found by its words at once, by its meaning as soon as its vector is made."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError
@@ -41,16 +44,16 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
 async def _add(
     text: str, metadata: Mapping[str, Any], jobs: tuple["NewJob", ...], write: Write, embedder: "Embedder"
 ) -> "Added":
-    memory = await _preparing()(text, metadata, particulars_of(metadata), embedder, jobs)
+    adding = _adding()
+    prepare = partial(adding.prepare_for_words, text, metadata, particulars_of(metadata), embedder, jobs)
+    memory = prepare() if len(text) <= adding.MOST_AT_ONCE else await asyncio.to_thread(prepare)
     return await write(memory, embedder.identity)
 
 
 @cache
-def _preparing() -> Callable[..., Awaitable["NewMemory"]]:
+def _adding() -> ModuleType:
     """What makes memories of texts: imported when one is kept, and not looked for with each."""
-    from zapomni_core.adding import prepare_for_words
-
-    return prepare_for_words
+    return import_module("zapomni_core.adding")
 
 
 async def _embed_now(engine: "MemoryEngine") -> None:
