@@ -14,7 +14,7 @@ from zapomni_core.intake import Particulars, read_particulars
 from zapomni_core.telemetry import timed
 from zapomni_core.terms import terms
 from zapomni_db.arrays import Vector
-from zapomni_db.records import NewChunk, NewMemory
+from zapomni_db.records import NewChunk, NewJob, NewMemory
 
 BEAT_SECONDS = 0.9  # sooner than the call itself would say that it goes on
 MOST_AT_ONCE = 2000
@@ -62,13 +62,22 @@ async def prepare(
     )
 
 
-async def cut_for_words(text: str, particulars: Particulars, embedder: Embedder) -> tuple[NewChunk, ...]:
-    """The chunks of a text that is found by its words at once; their vectors are made later. Nothing is loaded for it."""
-
-    def cut() -> tuple[NewChunk, ...]:
-        return _analysed(_cut(text, particulars, embedder), {})
-
-    return cut() if len(text) <= MOST_AT_ONCE else await asyncio.to_thread(cut)
+def prepare_for_words(
+    text: str, metadata: Mapping[str, Any], particulars: Particulars, embedder: Embedder, jobs: tuple[NewJob, ...]
+) -> NewMemory:
+    """A memory that is like no other and is found by its words at once; vectors are made later. Nothing is loaded for it."""
+    contents = _contents(text, particulars, embedder)
+    return NewMemory(
+        text=text,
+        metadata=metadata,
+        chunks=tuple([_new_chunk(one, content, b"", None) for one, content in contents]),
+        tags=particulars.tags,
+        source=particulars.source,
+        author=particulars.author,
+        timestamp=particulars.timestamp,
+        merge=False,
+        jobs=jobs,
+    )
 
 
 async def _computed(work: Callable[[], T], text: str, done: float, message: str) -> T:
@@ -95,26 +104,31 @@ async def attended(work: Awaitable[T], done: float, message: str) -> T:
 
 
 def _cut(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]:
-    parts = []
+    identity = embedder.identity
+    contents = _contents(text, particulars, embedder)
+    return [_Part(one, content, digest(identity, content)) for one, content in contents]
+
+
+def _contents(text: str, particulars: Particulars, embedder: Embedder) -> list[tuple[Chunk, str]]:
+    """The chunks of a text, each with what is searched of it."""
     profile = embedder.profile
-    sizes = {"chunk_tokens": profile.chunk_tokens, "overlap_tokens": profile.overlap_tokens}
-    for one in chunk(text, tokens=embedder.tokens, language=particulars.language, **sizes):
-        content = indexed_text(particulars, one.heading, text[one.start : one.end])
-        parts.append(_Part(one, content, digest(embedder.identity, content)))
-    return parts
+    found = chunk(
+        text,
+        tokens=embedder.tokens,
+        language=particulars.language,
+        chunk_tokens=profile.chunk_tokens,
+        overlap_tokens=profile.overlap_tokens,
+    )
+    return [(one, indexed_text(particulars, one.heading, text[one.start : one.end])) for one in found]
 
 
 def _analysed(parts: Sequence[_Part], vectors: Mapping[bytes, Vector]) -> tuple[NewChunk, ...]:
-    return tuple(
-        NewChunk(
-            start=part.chunk.start,
-            end=part.chunk.end,
-            heading=part.chunk.heading,
-            terms=tuple(terms(part.content)),
-            digest=part.digest,
-            vector=vectors.get(part.digest),
-        )
-        for part in parts
+    return tuple(_new_chunk(part.chunk, part.content, part.digest, vectors.get(part.digest)) for part in parts)
+
+
+def _new_chunk(cut: Chunk, content: str, name: bytes, vector: Vector | None) -> NewChunk:
+    return NewChunk(
+        start=cut.start, end=cut.end, heading=cut.heading, terms=tuple(terms(content)), digest=name, vector=vector
     )
 
 

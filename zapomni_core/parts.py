@@ -89,7 +89,7 @@ class Parts:
 
     def offers_jobs(self, kind: str) -> bool:
         """Whether jobs of a kind are done here."""
-        return kind in self._kinds.names
+        return self._kinds.does(kind)
 
     @property
     def has_guest_kinds(self) -> bool:
@@ -161,7 +161,7 @@ class Parts:
 
     async def embedding(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
         """The result of work with the store's embedder; with the new one where another process made new vectors."""
-        embedder = await self.embedder()
+        embedder = self._embedder or await self.embedder()
         try:
             return await work(embedder)
         except EmbedderMismatchError:

@@ -60,12 +60,16 @@ class Providers:
 
     def lack(self, kind: Kind, name: str) -> str | None:
         """Says that nobody offers a provider of that name, and what there is; None where somebody does."""
-        if (kind, name) in self._owned:
+        if self.offers(kind, name):
             return None
         known = self.names(kind)
         nearest = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean '{nearest[0]}'?" if nearest else f"there are: {', '.join(known) or 'none'}"
         return f"no plugin offers the {kind} '{name}'; {hint}"
+
+    def offers(self, kind: Kind, name: str) -> bool:
+        """Whether somebody offers a provider of that name."""
+        return (kind, name) in self._owned
 
     def names(self, kind: Kind) -> list[str]:
         """The names that can be chosen."""

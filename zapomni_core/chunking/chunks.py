@@ -9,7 +9,7 @@ from zapomni_core.chunking.layout import CODE, DEFINITION, PROSE
 from zapomni_core.chunking.markdown import has_headings, sections_of
 from zapomni_core.chunking.overlap import overlap_start
 from zapomni_core.chunking.packing import first_pieces
-from zapomni_core.chunking.pieces import pieces_of
+from zapomni_core.chunking.pieces import dearer_by, is_even, pieces_of
 from zapomni_core.chunking.sections import Block, Section
 
 LONGEST_TOKEN = 8  # characters, in a text that is worth counting
@@ -42,25 +42,34 @@ def chunk(
     `tokens` counts the tokens of a short text; the embedder has it. `language` is `markdown`, `text` or the name of a
     programming language. Without it, and if nobody knows it, a text with Markdown headings is Markdown, any other is text.
     """
-    found: list[Chunk] = []
-    for section in _sections(text, language):
-        found += _chunks(text, section, tokens, chunk_tokens, overlap_tokens)
-    return found
-
-
-def _sections(text: str, language: str | None) -> list[Section]:
     if not text:
         return []
-    if is_code(language):
-        return [Section("", (Block(0, len(text), CODE),))]
-    if is_markdown(language) or (not is_text(language) and has_headings(text)):
-        return sections_of(text)
-    return [Section("", (Block(0, len(text), PROSE),))]
+    if _has_sections(text, language):
+        sections = sections_of(text)
+        return [part for section in sections for part in _chunks(text, section, tokens, chunk_tokens, overlap_tokens)]
+    if _surely_fits(text, tokens, chunk_tokens):
+        return [Chunk(0, 0, len(text))]
+    whole = Section("", (Block(0, len(text), CODE if is_code(language) else PROSE),))
+    return list(_cut(text, whole, tokens, chunk_tokens, overlap_tokens))
+
+
+def _has_sections(text: str, language: str | None) -> bool:
+    if language and (is_code(language) or is_text(language)):
+        return False
+    return has_headings(text) or is_markdown(language)
 
 
 def _surely_fits(text: str, tokens: Callable[[str], int], chunk_tokens: int) -> bool:
-    """Whether a text is one chunk, however it would be cut: most are, and cutting costs more than counting."""
-    return len(text) <= chunk_tokens * LONGEST_TOKEN and tokens(text) <= chunk_tokens * 3 // 4
+    """Whether a text is one chunk, however it would be cut: most are, and cutting costs more than counting.
+
+    Of ASCII it is known what the pieces can cost more than the whole; of other texts a fourth is enough.
+    """
+    if len(text) > chunk_tokens * LONGEST_TOKEN:
+        return False
+    count = tokens(text)
+    if not text.isascii():
+        return count <= chunk_tokens * 3 // 4
+    return count <= chunk_tokens and (count <= chunk_tokens - dearer_by(text) or is_even(text, chunk_tokens))
 
 
 def _chunks(
@@ -68,11 +77,16 @@ def _chunks(
 ) -> Iterator[Chunk]:
     start, end = section.blocks[0].start, section.blocks[-1].end
     if _surely_fits(text[start:end], tokens, chunk_tokens):
-        yield Chunk(start, start, end, section.heading)
-        return
+        return iter([Chunk(start, start, end, section.heading)])
+    return _cut(text, section, tokens, chunk_tokens, overlap_tokens)
+
+
+def _cut(
+    text: str, section: Section, tokens: Callable[[str], int], chunk_tokens: int, overlap_tokens: int
+) -> Iterator[Chunk]:
     pieces = pieces_of(text, section.blocks, tokens, chunk_tokens)
     firsts = list(first_pieces(pieces, chunk_tokens))
-    ends = [piece.start for piece in firsts[1:]] + [end]
+    ends = [piece.start for piece in firsts[1:]] + [section.blocks[-1].end]
     yield Chunk(firsts[0].start, firsts[0].start, ends[0], section.heading)
     for (before, piece), stop in zip(pairwise(firsts), ends[1:], strict=True):
         fresh = piece.start

@@ -18,6 +18,7 @@ _EVENT = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _RULE = re.compile(r"\n {0,3}(?:=|---)")
+_MARKS = re.compile(r"^ {0,3}#", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
 _DECORATION = re.compile(r"[*`]|(?:^|\s)#+\s*$|\{#[^{}]*\}\s*$")
 _EMPTY_LINE_BEFORE = re.compile(r"(?:\A|\n)[^\S\n]*\n\Z|\A\Z")
@@ -60,10 +61,17 @@ class _Draft:
 
 def has_headings(text: str) -> bool:
     """Whether the text clearly has Markdown headings. A comment of a script looks like one, but seldom stands alone."""
-    if "#" not in text and not _RULE.search(text):
+    if not _may_have_headings(text):
         return False
     headings = (found for found in _outline(text) if isinstance(found, _Heading))
     return any(heading.level > 1 or _stands_alone(text, heading) for heading in headings)
+
+
+def _may_have_headings(text: str) -> bool:
+    """Whether it is worth a closer look: where no line begins like a heading, nor like the rule under one, it is not."""
+    if "\n" not in text:
+        return _MARKS.match(text) is not None
+    return bool(_MARKS.search(text) or _RULE.search(text))
 
 
 def sections_of(text: str) -> list[Section]:

@@ -57,6 +57,11 @@ class Kinds:
         offered = self._providers.names("job")
         return offered + [kind_by(name, self._extractor) for name in offered]
 
+    def does(self, kind: str) -> bool:
+        """Whether jobs of a kind are done here."""
+        name, mark, extractor = kind.partition(":")
+        return self._providers.offers("job", name) and (not mark or extractor == self._extractor)
+
     def get(self, kind: str) -> JobKind:
         """What does the jobs of a kind, whichever extractor they are for."""
         name = kind.partition(":")[0]

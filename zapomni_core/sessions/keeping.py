@@ -4,15 +4,22 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache, partial
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError
 from zapomni_core.intake import Particulars
+from zapomni_core.jobs.embedding import KIND, embed_soon
 
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder
     from zapomni_core.engine import MemoryEngine
-    from zapomni_db.records import Added, EmbedderIdentity, NewMemory
+    from zapomni_db.records import Added, EmbedderIdentity, NewJob, NewMemory
+
+_USED = {"tags", "source", "author", "timestamp", "language"}
+_NONE = Particulars()
 
 log = logging.getLogger("zapomni.sessions")
 
@@ -24,35 +31,29 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
 
     Where nobody does such jobs, the vector is made before this returns; the text is kept by then, and stays.
     """
-    from zapomni_core.adding import cut_for_words
-    from zapomni_core.jobs.embedding import KIND, embed_soon
-    from zapomni_db.records import NewMemory
-
-    particulars = particulars_of(metadata)
     later = engine.does_jobs(KIND)
-
-    async def add(embedder: "Embedder") -> "Added":
-        chunks = await cut_for_words(text, particulars, embedder)
-        await asyncio.sleep(0)  # whoever else is about to store something is cut first: then all are written together
-        memory = NewMemory(
-            text=text,
-            metadata=metadata,
-            chunks=chunks,
-            tags=particulars.tags,
-            source=particulars.source,
-            author=particulars.author,
-            timestamp=particulars.timestamp,
-            merge=False,
-            jobs=(embed_soon(),) if later else (),
-        )
-        return await write(memory, embedder.identity)
-
-    added = await engine.with_embedder(add)
+    jobs = (embed_soon(),) if later else ()
+    added = await engine.with_embedder(partial(_add, text, metadata, jobs, write))
     if later:
         engine.look_for_jobs(added.job_ids)
     else:
         await _embed_now(engine)
     return added
+
+
+async def _add(
+    text: str, metadata: Mapping[str, Any], jobs: tuple["NewJob", ...], write: Write, embedder: "Embedder"
+) -> "Added":
+    adding = _adding()
+    prepare = partial(adding.prepare_for_words, text, metadata, particulars_of(metadata), embedder, jobs)
+    memory = prepare() if len(text) <= adding.MOST_AT_ONCE else await asyncio.to_thread(prepare)
+    return await write(memory, embedder.identity)
+
+
+@cache
+def _adding() -> ModuleType:
+    """What makes memories of texts: imported when one is kept, and not looked for with each."""
+    return import_module("zapomni_core.adding")
 
 
 async def _embed_now(engine: "MemoryEngine") -> None:
@@ -66,6 +67,8 @@ async def _embed_now(engine: "MemoryEngine") -> None:
 
 def particulars_of(metadata: Mapping[str, Any]) -> Particulars:
     """What the search uses of metadata that may be anything: what does not fit is kept, and not used."""
+    if _USED.isdisjoint(metadata):
+        return _NONE
     return Particulars(
         tags=_tags(metadata.get("tags")),
         source=_text(metadata.get("source")),

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -50,12 +51,8 @@ class MemoryManager:
             span.set(session_id=session, role=role, content_length=len(content))
             span.set(has_metadata=bool(kept), metadata_keys=list(kept))
             conversations, workspace = self._conversations, self._engine.workspace
-            added = await keep(
-                self._engine,
-                content,
-                kept,
-                lambda memory, embedder: conversations.add_message(workspace, session, role, memory, embedder),
-            )
+            write = partial(conversations.add_message, workspace, session, role)
+            added = await keep(self._engine, content, kept, write)
             return UUID(added.memory_id)
 
     async def get_conversation_history(self, session_id: UUID, limit: int = 100) -> list[Message]:
@@ -77,12 +74,8 @@ class MemoryManager:
             vector = None if embedding is None else rules.embedding_of("embedding", embedding, self._dimension)
             span.set(content_length=len(content), has_embedding=vector is not None, metadata_keys=list(kept))
             conversations, workspace = self._conversations, self._engine.workspace
-            added = await keep(
-                self._engine,
-                content,
-                kept,
-                lambda memory, embedder: conversations.add_document(workspace, memory, embedder, vector),
-            )
+            write = partial(conversations.add_document, workspace, vector=vector)
+            added = await keep(self._engine, content, kept, write)
             return UUID(added.memory_id)
 
     async def semantic_search(

@@ -1,11 +1,10 @@
 """How every part of the SQLite store gets at its file: opened on first use, read and written by the store's threads."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -13,7 +12,7 @@ from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.crew import Crew
 from zapomni_db.sqlite.database import Database
-from zapomni_db.sqlite.failures import held, shown
+from zapomni_db.sqlite.failures import shown
 from zapomni_db.sqlite.views import Views
 
 T = TypeVar("T")
@@ -44,7 +43,7 @@ class Access:
             raise StoreUnavailableError(f"The store {shown(self.path)} is closed.")
         if self._opened is None:
             database = Database(self.path, self.patience)
-            self._opened = Opened(database, Views(database.guard), Crew(database))
+            self._opened = Opened(database, Views(database.guard), Crew(database, self.patience))
         if self._opened.crew.process != os.getpid():
             raise StoreUnavailableError(
                 f"The store {shown(self.path)} was opened before this process was forked: open it anew."
@@ -67,16 +66,13 @@ class Access:
 
         return await self.read(at_one_moment)
 
-    async def write(self, work: Work[T], *, alone: bool = False) -> T:
+    def write(self, work: Work[T], *, alone: bool = False) -> Coroutine[Any, Any, T]:
         """Write, and return when it is on the disk. One can give up, and does after a while, until it is begun."""
-        opened = self.open()
-        impatient = partial(held, opened.database.path)
-        answer: T = await opened.crew.write(work, alone=alone, patience=self.patience, impatient=impatient)
-        return answer
+        return self.open().crew.write(work, alone=alone)
 
     async def close(self) -> None:
         """End the threads and close the file; closing twice is closing once."""
         self._closed = True
         opened, self._opened = self._opened, None
         if opened:
-            await opened.crew.close(self.patience)
+            await opened.crew.close()

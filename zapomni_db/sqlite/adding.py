@@ -1,23 +1,23 @@
 """Adds a memory with all that is derived from it, or finds that it is there already."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
-from uuid import uuid4
 
 import apsw
 
+from zapomni_db.arrays import Vector
 from zapomni_db.records import Added, EmbedderIdentity, NewMemory
 from zapomni_db.sqlite import chunks, embedders, memories, values
-from zapomni_db.sqlite.bodies import keep_body
-from zapomni_db.sqlite.changes import record
+from zapomni_db.sqlite.bodies import keep_bodies
+from zapomni_db.sqlite.changes import record_all
 from zapomni_db.sqlite.chunks import ChunkRow
 from zapomni_db.sqlite.embedders import Embedder
 from zapomni_db.sqlite.facets import facets_of, keep_facets
 from zapomni_db.sqlite.graph.recording import record_row
 from zapomni_db.sqlite.hiding import restore_row, supersede
 from zapomni_db.sqlite.memories import Row
-from zapomni_db.sqlite.queue import enqueue_for
+from zapomni_db.sqlite.queue import Enqueuing
 from zapomni_db.sqlite.terms import keep_terms
 
 Outcome = Literal["stored", "existing", "restored"]
@@ -32,6 +32,15 @@ class Nature(NamedTuple):
     created_at: int | None = None
 
 
+class Addition(NamedTuple):
+    """A memory to be kept, and what it is there, whatever it says of its nature itself."""
+
+    workspace: str
+    memory: NewMemory
+    embedder: EmbedderIdentity
+    nature: Nature
+
+
 def find_same(
     connection: apsw.Connection, workspace: str, text: str, metadata: Mapping[str, Any], kind: str
 ) -> str | None:
@@ -43,34 +52,42 @@ def find_same(
 
 def add(connection: apsw.Connection, workspace: str, memory: NewMemory, identity: EmbedderIdentity) -> Added:
     """Keep a memory, or find that it is there; all of it or nothing, inside a transaction."""
-    values.check_text("workspace", workspace)
-    embedder = embedders.require(connection, identity)
-    nature = Nature(memory.kind, memory.conversation, _content(memory))
-    row = memories.find_same(connection, workspace, nature.content) if nature.content else None
+    addition = Addition(workspace, memory, identity, Nature(memory.kind, memory.conversation, _content(memory)))
+    embedders_of = _embedders(connection, [addition])
+    content, enqueuing = addition.nature.content, Enqueuing(connection)
+    row = memories.find_same(connection, workspace, content) if content else None
     if row is None:
-        row = _insert(connection, workspace, memory, nature, embedder)
-        return _followed(connection, memory, row, "stored")
+        (row,) = _insert(connection, [addition], embedders_of)
+        return _followed(connection, memory, row, "stored", enqueuing)
     outcome: Outcome = "restored" if restore_row(connection, row) else "existing"
-    return _followed(connection, memory, row, outcome)
+    return _followed(connection, memory, row, outcome, enqueuing)
 
 
-def add_as(
-    connection: apsw.Connection, workspace: str, memory: NewMemory, identity: EmbedderIdentity, nature: Nature
-) -> tuple[int, Added]:
-    """Keep a memory that is not there yet, whatever it says of its nature; its number, and what became of it."""
-    values.check_text("workspace", workspace)
-    embedder = embedders.require(connection, identity)
-    row = _insert(connection, workspace, memory, nature, embedder)
-    return row.id, _followed(connection, memory, row, "stored")
+def add_all(connection: apsw.Connection, additions: Sequence[Addition]) -> list[tuple[int, Added]]:
+    """Keep memories that are not there yet; the number of each, and what became of it. All or nothing, inside a transaction."""
+    rows, enqueuing = _insert(connection, additions, _embedders(connection, additions)), Enqueuing(connection)
+    return [
+        (row.id, _followed(connection, addition.memory, row, "stored", enqueuing))
+        for row, addition in zip(rows, additions, strict=True)
+    ]
 
 
-def _followed(connection: apsw.Connection, memory: NewMemory, row: Row, outcome: Outcome) -> Added:
+def _embedders(connection: apsw.Connection, additions: Sequence[Addition]) -> dict[EmbedderIdentity, Embedder]:
+    """The embedders of memories, which must be the one that serves; asked for before anything is written."""
+    for addition in additions:
+        values.check_text("workspace", addition.workspace)
+    return {identity: embedders.require(connection, identity) for identity in {one.embedder for one in additions}}
+
+
+def _followed(
+    connection: apsw.Connection, memory: NewMemory, row: Row, outcome: Outcome, enqueuing: Enqueuing
+) -> Added:
     """What became of a memory, once what comes with it is done too."""
     if memory.replaces is not None and memory.replaces != row.uid:
         supersede(connection, row.workspace, memory.replaces, row)
     if memory.extraction is not None:
         record_row(connection, row, memory.text, memory.extraction)
-    return Added(row.uid, row.chunks, outcome, enqueue_for(connection, row.workspace, row.uid, memory.jobs))
+    return Added(row.uid, row.chunks, outcome, enqueuing.enqueue_for(row.workspace, row.uid, memory.jobs))
 
 
 def _content(memory: NewMemory) -> bytes | None:
@@ -83,22 +100,78 @@ def _digest(text: str, metadata: Mapping[str, Any], kind: str) -> bytes:
     return values.digest(values.encode("kind", kind), values.encode("text", text), said.encode())
 
 
-def _insert(connection: apsw.Connection, workspace: str, memory: NewMemory, nature: Nature, embedder: Embedder) -> Row:
-    text = values.encode("text", memory.text)
-    parts = chunks.rows_of(memory.text, memory.chunks)
-    row = _row(connection, workspace, memory, nature, parts).sealed(text, parts)
-    memories.insert(connection, row)
-    keep_body(connection, row.id, text)
-    keep_facets(connection, row.id, _facets(row, memory))
-    numbers = row.chunk_numbers
-    chunks.insert(connection, row.id, numbers, parts)
-    keep_terms(connection, [(number, chunk.terms) for number, chunk in zip(numbers, memory.chunks, strict=True)])
-    parts_with_vector = zip(numbers, memory.chunks, strict=True)
-    vectors = [(number, part.digest, part.vector) for number, part in parts_with_vector if part.vector is not None]
-    if vectors:
-        embedders.keep_vectors(connection, embedder, vectors)
-    record(connection, workspace, row.id, "added")
-    return row
+def _insert(
+    connection: apsw.Connection, additions: Sequence[Addition], embedders_of: Mapping[EmbedderIdentity, Embedder]
+) -> list[Row]:
+    """Keep memories, one after the other; their rows."""
+    batch = _Batch(*memories.next_numbers(connection))
+    for addition in additions:
+        batch.take(addition)
+    batch.write(connection)
+    for addition, row in zip(additions, batch.rows, strict=True):
+        embedders.keep_vectors(connection, embedders_of[addition.embedder], _vectors(addition.memory, row))
+    return batch.rows
+
+
+class _Batch:
+    """What is written of new memories: gathered first, then one statement for each table."""
+
+    def __init__(self, number: int, first_chunk: int) -> None:
+        self._number = number
+        self._first_chunk = first_chunk
+        self.rows: list[Row] = []
+        self._bodies: list[tuple[int, bytes]] = []
+        self._facets: list[tuple[bytes, int]] = []
+        self._chunks: list[tuple[int, int, ChunkRow]] = []
+        self._terms: list[tuple[int, tuple[str, ...]]] = []
+
+    def take(self, addition: Addition) -> None:
+        """Gather a memory."""
+        memory, number = addition.memory, self._number
+        text, parts = values.encode("text", memory.text), chunks.rows_of(memory.text, memory.chunks)
+        row = _row(addition, number, self._first_chunk, text, parts)
+        self.rows.append(row)
+        self._bodies.append((number, text))
+        self._facets += [(facet, number) for facet in _facets(row, memory)]
+        for chunk, (part, new) in enumerate(zip(parts, memory.chunks, strict=True), self._first_chunk):
+            self._chunks.append((chunk, number, part))
+            self._terms.append((chunk, new.terms))
+        self._number, self._first_chunk = number + 1, self._first_chunk + len(parts)
+
+    def write(self, connection: apsw.Connection) -> None:
+        """Write what was gathered."""
+        memories.insert(connection, self.rows)
+        keep_bodies(connection, self._bodies)
+        keep_facets(connection, self._facets)
+        chunks.insert(connection, self._chunks)
+        keep_terms(connection, self._terms)
+        record_all(connection, [(row.workspace, row.id) for row in self.rows], "added")
+
+
+def _vectors(memory: NewMemory, row: Row) -> list[tuple[int, bytes, Vector]]:
+    """The vectors of a memory's chunks that have one, by number, with what was embedded."""
+    numbered = enumerate(memory.chunks, row.first_chunk)
+    return [(number, chunk.digest, chunk.vector) for number, chunk in numbered if chunk.vector is not None]
+
+
+def _row(addition: Addition, number: int, first_chunk: int, text: bytes, parts: list[ChunkRow]) -> Row:
+    memory, nature = addition.memory, addition.nature
+    fixed = (
+        values.new_id(),
+        addition.workspace,
+        values.check_text("kind", nature.kind),
+        values.check_text("source", memory.source),
+        values.check_text("author", memory.author),
+        values.check_text("conversation", nature.conversation),
+        values.to_json("tags", memory.tags) if memory.tags else "[]",
+        values.to_json("metadata", dict(memory.metadata)),
+        None if memory.timestamp is None else values.checked_micros("timestamp", memory.timestamp),
+        time.time_ns() // 1000 if nature.created_at is None else nature.created_at,
+        number,
+        first_chunk,
+        len(parts),
+    )
+    return Row(*fixed, nature.content, memories.seal_of(fixed, nature.content, text, parts))
 
 
 def _facets(row: Row, memory: NewMemory) -> set[bytes]:
@@ -113,24 +186,4 @@ def _facets(row: Row, memory: NewMemory) -> set[bytes]:
         conversation=row.conversation,
         tags=memory.tags,
         metadata=memory.metadata,
-    )
-
-
-def _row(connection: apsw.Connection, workspace: str, memory: NewMemory, nature: Nature, parts: list[ChunkRow]) -> Row:
-    number, first_chunk = memories.next_numbers(connection)
-    return Row(
-        uid=str(uuid4()),
-        workspace=workspace,
-        kind=values.check_text("kind", nature.kind),
-        source=values.check_text("source", memory.source),
-        author=values.check_text("author", memory.author),
-        conversation=values.check_text("conversation", nature.conversation),
-        tags=values.to_json("tags", memory.tags) if memory.tags else "[]",
-        metadata=values.to_json("metadata", dict(memory.metadata)),
-        timestamp=None if memory.timestamp is None else values.checked_micros("timestamp", memory.timestamp),
-        created_at=time.time_ns() // 1000 if nature.created_at is None else nature.created_at,
-        id=number,
-        first_chunk=first_chunk,
-        chunks=len(parts),
-        content=nature.content,
     )

@@ -1,5 +1,7 @@
 """The texts of memories, in parts: a chunk of a long text is read without the rest."""
 
+from collections.abc import Iterable
+
 import apsw
 
 from zapomni_db.sqlite.connections import one
@@ -17,11 +19,15 @@ def part_number(memory: int, byte: int = 0) -> int:
     return memory * _PARTS + byte // _PART
 
 
-def keep_body(connection: apsw.Connection, memory: int, text: bytes) -> None:
-    """Keep a text."""
+def keep_bodies(connection: apsw.Connection, texts: Iterable[tuple[int, bytes]]) -> None:
+    """Keep the texts of memories."""
     connection.executemany(
         "INSERT INTO body VALUES(?, ?)",
-        [(part_number(memory, start), text[start : start + _PART]) for start in range(0, len(text), _PART)],
+        [
+            (part_number(memory, start), text[start : start + _PART])
+            for memory, text in texts
+            for start in range(0, len(text), _PART)
+        ],
     )
 
 

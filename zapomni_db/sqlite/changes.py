@@ -1,5 +1,6 @@
 """What happens to memories, one row each, never rewritten: by it every process keeps its view of a workspace up to date."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import apsw
@@ -12,6 +13,14 @@ State = Literal["added", "deleted", "restored", "superseded", "purged", "read", 
 def record(connection: apsw.Connection, workspace: str, memory: int, state: State) -> None:
     """Say that a memory is not what it was."""
     connection.execute("INSERT INTO change(workspace, memory, state) VALUES(?, ?, ?)", (workspace, memory, state))
+
+
+def record_all(connection: apsw.Connection, memories: Iterable[tuple[str, int]], state: State) -> None:
+    """Say of memories, each after its workspace, that they are not what they were."""
+    connection.executemany(
+        "INSERT INTO change(workspace, memory, state) VALUES(?, ?, ?)",
+        [(workspace, memory, state) for workspace, memory in memories],
+    )
 
 
 def record_reload(connection: apsw.Connection) -> None:

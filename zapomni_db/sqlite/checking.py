@@ -77,7 +77,7 @@ def _memories(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _is_sealed(connection: apsw.Connection, row: Row) -> bool:
-    return row.sealed(read_body(connection, row.id), chunks.read(connection, row.chunk_numbers)).seal == row.seal
+    return row.is_sealed(read_body(connection, row.id), chunks.read(connection, row.chunk_numbers))
 
 
 def _vectors(connection: apsw.Connection) -> Iterator[str]:

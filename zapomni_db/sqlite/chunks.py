@@ -1,6 +1,6 @@
 """Chunks as rows of the file: where in a memory's text they are, in characters and in bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import apsw
@@ -26,27 +26,24 @@ class ChunkRow(NamedTuple):
 
 def rows_of(text: str, chunks: Sequence[NewChunk]) -> list[ChunkRow]:
     """The rows of new chunks; InvalidInputError where they are not parts of the text."""
-    if not all(0 <= chunk.start <= chunk.end <= len(text) for chunk in chunks):
-        raise InvalidInputError("chunks must lie within their text")
-    byte = values.byte_offsets(text, (place for chunk in chunks for place in (chunk.start, chunk.end)))
-    return [
-        ChunkRow(
-            chunk.start,
-            chunk.end,
-            byte[chunk.start],
-            byte[chunk.end],
-            values.check_text("heading", chunk.heading),
-            len(chunk.terms),
-        )
-        for chunk in chunks
-    ]
+    for chunk in chunks:
+        if not 0 <= chunk.start <= chunk.end <= len(text):
+            raise InvalidInputError("chunks must lie within their text")
+    if text.isascii():
+        return [_row(chunk, chunk.start, chunk.end) for chunk in chunks]
+    byte = values.byte_offsets(text, [place for chunk in chunks for place in (chunk.start, chunk.end)])
+    return [_row(chunk, byte[chunk.start], byte[chunk.end]) for chunk in chunks]
 
 
-def insert(connection: apsw.Connection, memory: int, numbers: range, parts: Sequence[ChunkRow]) -> None:
-    """Keep the chunks of a memory."""
+def _row(new: NewChunk, first_byte: int, last_byte: int) -> ChunkRow:
+    heading = values.check_text("heading", new.heading)
+    return ChunkRow(new.start, new.end, first_byte, last_byte, heading, len(new.terms))
+
+
+def insert(connection: apsw.Connection, parts: Iterable[tuple[int, int, ChunkRow]]) -> None:
+    """Keep chunks, each after its number and its memory's."""
     connection.executemany(
-        "INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-        [(number, memory, *part) for number, part in zip(numbers, parts, strict=True)],
+        "INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", [(number, memory, *part) for number, memory, part in parts]
     )
 
 

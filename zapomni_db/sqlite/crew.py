@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from zapomni_db.sqlite.database import Database
+from zapomni_db.sqlite.failures import held
 from zapomni_db.sqlite.reader import Reader
 from zapomni_db.sqlite.tasks import Task, Tasks
 from zapomni_db.sqlite.writer import Writer
@@ -18,10 +19,13 @@ _READERS = 2
 
 
 class Crew:
-    """Gives work to the threads."""
+    """Gives work to the threads. `patience` is for how many seconds one waits until what is to be written is begun."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, patience: float) -> None:
         self.process = os.getpid()
+        self._path = database.path
+        self._patience = patience
+        self._watched: set[asyncio.AbstractEventLoop] = set()
         self._reading, self._writing = Tasks(), Tasks()
         self._readers = [Thread("zapomni-reader", Reader(database, self._reading).run) for _ in range(_READERS)]
         self._writer = Thread("zapomni-writer", Writer(database, self._writing).run)
@@ -32,45 +36,49 @@ class Crew:
         self._reading.put(task)
         try:
             return await task.future
-        finally:
+        except asyncio.CancelledError:
             self._reading.give_up(task)
+            raise
 
-    async def write(
-        self,
-        work: Callable[[apsw.Connection], Any],
-        *,
-        alone: bool,
-        patience: float,
-        impatient: Callable[[], Exception],
-    ) -> Any:
+    async def write(self, work: Callable[[apsw.Connection], Any], *, alone: bool = False) -> Any:
         """Let the writing thread do this, in a transaction; alone, outside of one.
 
         What is not begun in time is not done. Whoever is cancelled has written nothing, unless it was being committed.
         """
-        task = Task(work, alone)
-        self._writing.put(task)
-
-        def lose_patience() -> None:
-            if self._writing.give_up(task, if_begun=False) and not task.future.done():
-                task.future.set_exception(impatient())
-
-        timer = task.future.get_loop().call_later(patience, lose_patience)
+        task = Task(work, alone=alone)
+        self._writing.put_together(task)
+        if task.loop not in self._watched:
+            self._watch(task.loop, self._patience)
         try:
             return await task.future
-        finally:
-            timer.cancel()
+        except asyncio.CancelledError:
             self._writing.give_up(task)
+            raise
 
-    async def close(self, patience: float) -> None:
+    def _watch(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        """Look later for those that wait too long: one look for all, as hardly anybody ever does."""
+        self._watched = {one for one in self._watched if not one.is_closed()} | {loop}
+        loop.call_later(seconds, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        late, since = self._writing.give_up_before(loop.time() - self._patience, loop)
+        for task in late:
+            if not task.future.done():
+                task.future.set_exception(held(self._path))
+        self._watched.discard(loop)
+        if since is not None:
+            self._watch(loop, since + self._patience - loop.time())
+
+    async def close(self) -> None:
         """End the threads when they have done what was asked; the writer last, who tidies up.
 
         A writer that waits for a gate that is never opened is left behind, and ends when it is.
         """
         self._reading.close()
         for reader in self._readers:
-            await reader.end(patience)
+            await reader.end(self._patience)
         self._writing.close()
-        await self._writer.end(patience)
+        await self._writer.end(self._patience)
 
 
 class Thread:

@@ -45,7 +45,7 @@ class Database:
         """Refuse to go on where another process took the files away or brought them to a newer version meanwhile."""
         if self._footprint:
             self._footprint.check()
-        self._refuse_newer(connection.pragma("user_version"))
+        self._refuse_newer(connection.execute("PRAGMA user_version").get)
 
     def note(self, change: int) -> None:
         """Everything up to this change is committed."""

@@ -1,6 +1,6 @@
 """Whose vectors the store holds, and which of them serve; vectors and codes by embedder and chunk."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -97,8 +97,10 @@ def describe(identity: EmbedderIdentity) -> str:
     return f"{identity.name} ({identity.model}, {identity.dimension} dimensions)"
 
 
-def keep_vectors(connection: apsw.Connection, embedder: Embedder, vectors: Iterable[tuple[int, bytes, Vector]]) -> None:
+def keep_vectors(connection: apsw.Connection, embedder: Embedder, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
     """Keep the vectors of chunks, with the digest of what was embedded, and their codes."""
+    if not vectors:
+        return
     kept = [
         (embedder.vector_number(chunk), digest, codes.keep(vector, embedder.identity.dimension))
         for chunk, digest, vector in vectors

@@ -29,10 +29,11 @@ def facets_of(
     metadata: Mapping[str, Any],
 ) -> set[bytes]:
     """All that filters can ask for of one memory."""
-    named = {"kind": kind, "source": source, "author": author, "conversation": conversation}
-    facets = {_facet(workspace, name, value) for name, value in named.items() if value}
-    facets |= {_facet(workspace, "tag", tag) for tag in tags}
-    return facets | {_facet(workspace, "metadata", key, value) for key, value in metadata.items() if _is_scalar(value)}
+    named = (("kind", kind), ("source", source), ("author", author), ("conversation", conversation))
+    facets = {_facet(workspace, name, value) for name, value in named if value}
+    facets.update([_facet(workspace, "tag", tag) for tag in tags])
+    facets.update([_facet(workspace, "metadata", key, one) for key, one in metadata.items() if _is_scalar(one)])
+    return facets
 
 
 def asked(workspace: str, wanted: Filter) -> Iterator[tuple[bytes, ...]]:
@@ -49,9 +50,9 @@ def asked(workspace: str, wanted: Filter) -> Iterator[tuple[bytes, ...]]:
         yield tuple(_facet(workspace, "metadata", key, value) for value in values)
 
 
-def keep_facets(connection: apsw.Connection, memory: int, facets: Iterable[bytes]) -> None:
-    """Let a memory be filtered by these."""
-    connection.executemany("INSERT INTO facet VALUES(?, ?)", [(facet, memory) for facet in facets])
+def keep_facets(connection: apsw.Connection, facets: Iterable[tuple[bytes, int]]) -> None:
+    """Let memories be filtered by these, each before its memory."""
+    connection.executemany("INSERT INTO facet VALUES(?, ?)", facets)
 
 
 def drop_facets(connection: apsw.Connection, memory: int, facets: Iterable[bytes]) -> None:

@@ -98,20 +98,20 @@ def file_system(path: Path, mounts: str) -> str:
 class Footprint:
     """Which files a path led to when it was opened. SQLite goes on writing into files that were taken away."""
 
-    path: Path
-    names: tuple[str, str]
+    path: str
+    wal: str
     numbers: tuple[int, int]
 
     @classmethod
     def of(cls, path: Path) -> "Footprint":
         """The files as they are now."""
-        names = str(path), str(wal_of(path))
-        return cls(path, names, _numbers(names))
+        named = (str(path), str(wal_of(path)))
+        return cls(*named, _numbers(*named))
 
     def check(self) -> None:
         """Raise where the path leads to other files now."""
         try:
-            same = _numbers(self.names) == self.numbers
+            same = _numbers(self.path, self.wal) == self.numbers
         except FileNotFoundError:
             same = False
         if not same:
@@ -121,6 +121,5 @@ class Footprint:
             )
 
 
-def _numbers(names: tuple[str, str]) -> tuple[int, int]:
-    file, wal = names
-    return os.stat(file).st_ino, os.stat(wal).st_ino  # noqa: PTH116 - every call of the store waits for it
+def _numbers(path: str, wal: str) -> tuple[int, int]:
+    return os.stat(path).st_ino, os.stat(wal).st_ino  # noqa: PTH116 - asked at each transaction, and several times faster

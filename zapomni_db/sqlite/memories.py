@@ -1,7 +1,7 @@
 """Memories as rows of the file: written once, read whole, sealed so that a change by anyone else is noticed."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -40,6 +40,11 @@ class Row(NamedTuple):
         return self.deleted_at is None and self.replaced_by is None
 
     @property
+    def moment(self) -> int:
+        """When it was true, as far as is known."""
+        return self.created_at if self.timestamp is None else self.timestamp
+
+    @property
     def chunk_numbers(self) -> range:
         """The numbers of its chunks."""
         return range(self.first_chunk, self.first_chunk + self.chunks)
@@ -57,12 +62,14 @@ class Row(NamedTuple):
             metadata=values.from_json(self.metadata),
         )
 
-    def sealed(self, text: bytes, chunks: Sequence[ChunkRow]) -> "Row":
-        """The same row with a digest of all that never changes in a memory."""
-        fixed = self[: Row._fields.index("content")]
-        return self._replace(
-            seal=values.digest(values.to_json("memory", [fixed, chunks]).encode(), self.content or b"", text)
-        )
+    def is_sealed(self, text: bytes, chunks: Sequence[ChunkRow]) -> bool:
+        """Whether nothing was changed that never changes in a memory."""
+        return self.seal == seal_of(self[: Row._fields.index("content")], self.content, text, chunks)
+
+
+def seal_of(fixed: Sequence[Any], content: bytes | None, text: bytes, chunks: Sequence[ChunkRow]) -> bytes:
+    """A digest of all that never changes in a memory; `fixed` are the columns of its row before `content`."""
+    return values.digest(values.to_json("memory", [fixed, chunks]).encode(), content or b"", text)
 
 
 _COLUMNS = ", ".join(Row._fields)
@@ -102,10 +109,9 @@ def everything(connection: apsw.Connection) -> Iterator[Row]:
         yield Row(*row)
 
 
-def insert(connection: apsw.Connection, row: Row) -> None:
-    """Keep a memory's row."""
-    moment = row.created_at if row.timestamp is None else row.timestamp
-    connection.execute(_INSERT, (*row, moment, values.thread_of(row.conversation)))
+def insert(connection: apsw.Connection, new: Iterable[Row]) -> None:
+    """Keep the rows of memories."""
+    connection.executemany(_INSERT, [(*row, row.moment, values.thread_of(row.conversation)) for row in new])
 
 
 def drop(connection: apsw.Connection, row: Row) -> None:

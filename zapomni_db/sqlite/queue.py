@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import apsw
 
@@ -76,20 +75,32 @@ def enqueue(connection: apsw.Connection, workspace: str, jobs: Sequence[NewJob])
     return [_enqueue(connection, workspace, job).job for job in jobs]
 
 
-def enqueue_for(connection: apsw.Connection, workspace: str, memory_id: str, jobs: Sequence[NewJob]) -> tuple[str, ...]:
-    """Keep jobs for a memory, which they name; their ids. One without a key has the memory's id for one."""
-    values.check_text("workspace", workspace)
-    return tuple(
-        _waiting(connection, workspace, job) or _enqueue(connection, workspace, _naming(memory_id, job)).uid
-        for job in jobs
-    )
+class Enqueuing:
+    """Keeps jobs for memories; inside a transaction. Of a job that is for many memories it asks once."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._known: dict[tuple[str, str, str], str] = {}
+
+    def enqueue_for(self, workspace: str, memory_id: str, jobs: Sequence[NewJob]) -> tuple[str, ...]:
+        """Keep jobs for a memory, which they name; their ids. One without a key has the memory's id for one."""
+        return tuple([self._enqueue_for(workspace, memory_id, job) for job in jobs])
+
+    def _enqueue_for(self, workspace: str, memory_id: str, new: NewJob) -> str:
+        same = (workspace, new.kind, new.key)
+        if same in self._known:
+            return self._known[same]
+        waiting = None if new.payload or not new.key else _waiting(self._connection, *same)
+        uid = waiting or _enqueue(self._connection, workspace, _naming(memory_id, new)).uid
+        if new.key:
+            self._known[same] = uid
+        return uid
 
 
-def _waiting(connection: apsw.Connection, workspace: str, new: NewJob) -> str | None:
-    """The id of a job that waits or runs in place of a new one: there mostly is one where many are stored with the same key."""
-    if new.payload or not new.key:
-        return None
-    kind, key = values.check_text("kind", new.kind), values.check_text("key", new.key)
+def _waiting(connection: apsw.Connection, workspace: str, kind: str, key: str) -> str | None:
+    """The id of a job that waits or runs: there mostly is one where many memories are stored with the same key."""
+    values.check_text("kind", kind)
+    values.check_text("key", key)
     uid: str | None = one(connection, "SELECT uid FROM job " + _SAME, workspace, kind, key)  # noqa: S608 - ours
     return uid
 
@@ -111,7 +122,7 @@ def _row(workspace: str, new: NewJob) -> Row:
     created = now()
     due = created if new.not_before is None else values.checked_micros("not_before", new.not_before)
     return Row(
-        uid=str(uuid4()),
+        uid=values.new_id(),
         workspace=workspace,
         kind=values.check_text("kind", new.kind),
         key=values.check_text("key", new.key),

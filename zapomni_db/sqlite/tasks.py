@@ -5,22 +5,23 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import apsw
 
 
-@dataclass(slots=True)
 class Task:
-    """Some work on a connection. `alone` is not to be put into a transaction with others."""
+    """Some work on a connection, asked for in an event loop. `alone` is not to be put into a transaction with others."""
 
-    work: Callable[[apsw.Connection], Any]
-    alone: bool = False
-    future: "asyncio.Future[Any]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    is_begun: bool = False
-    is_settled: bool = False
-    is_given_up: bool = False
+    __slots__ = ("alone", "future", "is_begun", "is_given_up", "is_settled", "loop", "since", "work")
+
+    def __init__(self, work: Callable[[apsw.Connection], Any], *, alone: bool = False) -> None:
+        self.work = work
+        self.alone = alone
+        self.loop = asyncio.get_running_loop()
+        self.since = self.loop.time()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+        self.is_begun = self.is_settled = self.is_given_up = False
 
     def answer(self, answer: Any) -> None:
         """Give a result or an exception to who asked."""
@@ -31,7 +32,7 @@ def answer_all(tasks: Sequence[Task], answers: Sequence[Any]) -> None:
     """Give results or exceptions to those who asked. A loop is woken once for all that it waits for: waking is the dear part."""
     by_loop: defaultdict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = defaultdict(list)
     for task, answer in zip(tasks, answers, strict=True):
-        by_loop[task.future.get_loop()].append((task.future, answer))
+        by_loop[task.loop].append((task.future, answer))
     for loop, answered in by_loop.items():
         with suppress(RuntimeError):  # it was closed: nobody waits any more
             loop.call_soon_threadsafe(_settle, answered)
@@ -53,6 +54,7 @@ class Tasks:
     def __init__(self) -> None:
         self._waiting: deque[Task] = deque()
         self._changed = threading.Condition()
+        self._waking: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
     def put(self, task: Task) -> None:
@@ -61,11 +63,32 @@ class Tasks:
             self._waiting.append(task)
             self._changed.notify()
 
-    def give_up(self, task: Task, *, if_begun: bool = True) -> bool:
-        """Whether a task is never done; one that is settled is, and one that is begun, if it shall not be undone."""
+    def put_together(self, task: Task) -> None:
+        """Let a thread do a task with those that follow in the same turn of the event loop: it is woken after them."""
         with self._changed:
-            task.is_given_up = not (task.is_settled or (task.is_begun and not if_begun))
-        return task.is_given_up
+            self._waiting.append(task)
+            is_waking, self._waking = self._waking is task.loop, task.loop
+        if not is_waking:
+            task.loop.call_soon(self._wake)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._waking = None
+            self._changed.notify()
+
+    def give_up(self, task: Task) -> None:
+        """Let a task not be done, or be undone; one that is settled is done."""
+        with self._changed:
+            task.is_given_up = not task.is_settled
+
+    def give_up_before(self, moment: float, loop: asyncio.AbstractEventLoop) -> tuple[list[Task], float | None]:
+        """The tasks of a loop that have waited since before a moment, now given up; since when the next one has waited."""
+        with self._changed:
+            waiting = [task for task in self._waiting if task.loop is loop and not task.is_given_up]
+            late = [task for task in waiting if task.since <= moment]
+            for task in late:
+                task.is_given_up = True
+        return late, min((task.since for task in waiting if task.since > moment), default=None)
 
     def settle(self, tasks: Sequence[Task]) -> bool:
         """Whether all of these are to be done, as nobody gave one up; from now on nobody can."""

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,16 @@ _MICROSECOND = timedelta(microseconds=1)
 _EXACT = (
     1 << 32
 ) * 1_000_000  # before it, seconds as a float tell microseconds apart; that way is several times faster
-_AS_IT_IS = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_CANONICAL = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+_SHAPE: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "check_circular": False, "separators": (",", ":")}
+_AS_IT_IS = json.JSONEncoder(**_SHAPE)
+_CANONICAL = json.JSONEncoder(**_SHAPE, sort_keys=True)
+
+
+def new_id() -> str:
+    """A random UUID as a text, in half the time that the library takes."""
+    drawn = os.urandom(16)
+    shown, variant = drawn.hex(), "89ab"[drawn[6] >> 6]  # by bits that the version hides
+    return f"{shown[:8]}-{shown[8:12]}-4{shown[13:16]}-{variant}{shown[17:20]}-{shown[20:]}"
 
 
 def encode(field: str, text: str) -> bytes:
@@ -88,10 +98,11 @@ def from_micros_or_none(micros: int | None) -> datetime | None:
 
 def digest(*parts: bytes, size: int = 16) -> bytes:
     """A short name for some bytes. Where one part ends and the next begins counts."""
-    marked = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    marked = b"".join([len(part).to_bytes(8, "little") + part for part in parts])
     return hashlib.blake2b(marked, digest_size=size).digest()
 
 
+@lru_cache(maxsize=1024)
 def thread_of(conversation: str) -> int:
     """A number for a conversation; 0 for none."""
     if not conversation:

@@ -6,7 +6,6 @@ it has gathered, which costs more than the rest of a task. Until the moment of t
 written is undone, and the rest is done anew.
 """
 
-from collections.abc import Callable
 from functools import partial
 from itertools import compress
 from typing import Any
@@ -16,11 +15,10 @@ import apsw
 from zapomni_db.sqlite.connections import last_change, transaction
 from zapomni_db.sqlite.database import Database
 from zapomni_db.sqlite.failures import translate, translated
+from zapomni_db.sqlite.joint import Work, do
 from zapomni_db.sqlite.tasks import Task, Tasks, answer_all
 
 _MOST_TOGETHER = 128
-
-Work = Callable[[apsw.Connection], Any]
 
 
 class _GivenUpError(Exception):
@@ -87,10 +85,10 @@ class Writer:
         except Exception:  # noqa: BLE001 - whatever it is, whose it is will be seen
             return [self._alone(connection, task) for task in tasks]
 
-    def _transact(self, connection: apsw.Connection, tasks: list[Task], works: list[Work]) -> list[Any]:
+    def _transact(self, connection: apsw.Connection, tasks: list[Task], works: list[Work[Any]]) -> list[Any]:
         with transaction(connection):
             self._database.guard(connection)
-            answers, change = [work(connection) for work in works], last_change(connection)
+            answers, change = do(connection, works), last_change(connection)
             if not self._tasks.settle(tasks):
                 raise _GivenUpError
         self._database.note(change)
@@ -103,7 +101,7 @@ class Writer:
         answers = iter(self._commit(connection, rest) if rest else ())
         return [next(answers) if is_wanted else None for is_wanted in wanted]
 
-    def _attempt(self, work: Work, connection: apsw.Connection) -> Any:
+    def _attempt(self, work: Work[Any], connection: apsw.Connection) -> Any:
         connection.execute("SAVEPOINT task")
         try:
             answer = work(connection)

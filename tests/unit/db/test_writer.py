@@ -65,6 +65,13 @@ async def test_what_waits_is_committed_together(opened, path):
     assert seen == [apsw.SQLITE_TXN_WRITE]
 
 
+async def test_what_is_asked_for_in_one_turn_of_the_event_loop_is_committed_together(opened, monkeypatch):
+    database, notes = opened._access.open().database, []
+    monkeypatch.setattr(database, "note", notes.append)
+    await asyncio.gather(*(opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(5)))
+    assert len(notes) == 1
+
+
 async def test_when_sqlite_gives_up_a_whole_transaction_the_others_are_written_without_the_cause(opened, path):
     def use_up_the_disk(connection):
         connection.execute("ROLLBACK")
@@ -88,6 +95,37 @@ async def test_who_waits_too_long_is_told_and_has_written_nothing(opened, path):
     await opened.add("default", sample_memory("in time"), EMBEDDER)
     assert await searchable(opened) == ["first", "in time"]
     await impatient.close()
+
+
+async def test_everybody_who_waits_too_long_is_told_in_turn(opened, path):
+    impatient, loop = SQLiteStore(path, patience=0.1), asyncio.get_running_loop()
+    await impatient.stats("default")
+
+    async def wait_for_the_gate(begin):
+        await begin.wait()
+        begun = loop.time()
+        with pytest.raises(StoreUnavailableError):
+            await impatient.add("default", sample_memory("too late"), EMBEDDER)
+        return loop.time() - begun
+
+    begins = [asyncio.Event() for _ in range(3)]
+    for begin, delay in zip(begins, (0, 0.05, 0.15), strict=True):
+        loop.call_later(delay, begin.set)
+    with gate_held(path):
+        waited = await asyncio.gather(*map(wait_for_the_gate, begins))
+    assert min(waited) >= 0.09
+    assert await searchable(opened) == ["first"]
+    await impatient.close()
+
+
+async def test_event_loops_of_two_threads_write_into_one_store(opened):
+    def elsewhere():
+        asyncio.run(opened.add("default", sample_memory("elsewhere"), EMBEDDER))
+
+    await asyncio.gather(
+        asyncio.to_thread(elsewhere), *(opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(3))
+    )
+    assert set(await searchable(opened)) == {"first", "elsewhere", "m 0", "m 1", "m 2"}
 
 
 async def test_reading_goes_on_while_another_process_writes(opened, path):

@@ -11,7 +11,10 @@ from zapomni_db.filters import Filter
 from zapomni_db.records import Added, DocumentRecord, EmbedderIdentity, MessageRecord, NewMemory, SessionRecord
 from zapomni_db.sqlite.access import Access
 from zapomni_db.sqlite.conversations import documents, messages, sessions
+from zapomni_db.sqlite.conversations.documents import NewDocument
+from zapomni_db.sqlite.conversations.messages import NewMessage
 from zapomni_db.sqlite.conversations.nearness import Nearness
+from zapomni_db.sqlite.joint import Joint
 from zapomni_db.sqlite.values import check_text, to_micros
 
 _MOST_ROWS = 2**62  # what SQLite can count to, and more than there are
@@ -34,9 +37,8 @@ class SQLiteConversations:
     async def add_message(
         self, workspace: str, session_id: str, role: str, memory: NewMemory, embedder: EmbedderIdentity
     ) -> Added:
-        return await self._access.write(
-            lambda connection: messages.add(connection, workspace, memory, embedder, session_id=session_id, role=role)
-        )
+        new = NewMessage(workspace, session_id, role, memory, embedder)
+        return await self._access.write(Joint(messages.add_all, new))
 
     async def history(self, workspace: str, session_id: str, limit: int) -> list[MessageRecord]:
         most = min(limit, _MOST_ROWS)
@@ -45,9 +47,7 @@ class SQLiteConversations:
     async def add_document(
         self, workspace: str, memory: NewMemory, embedder: EmbedderIdentity, vector: Vector | None = None
     ) -> Added:
-        return await self._access.write(
-            lambda connection: documents.add(connection, workspace, memory, embedder, vector)
-        )
+        return await self._access.write(Joint(documents.add_all, NewDocument(workspace, memory, embedder, vector)))
 
     async def nearest_documents(
         self, workspace: str, vector: Vector, limit: int, wanted: Filter

@@ -1,7 +1,7 @@
 """Documents: memories that may have a vector of the caller's own."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -9,7 +9,7 @@ from zapomni_db.arrays import Rows, Vector
 from zapomni_db.filters import Filter
 from zapomni_db.records import Added, DocumentRecord, EmbedderIdentity, NewMemory
 from zapomni_db.sqlite import adding, facets, values
-from zapomni_db.sqlite.adding import Nature
+from zapomni_db.sqlite.adding import Addition, Nature
 from zapomni_db.sqlite.connections import rows
 from zapomni_db.sqlite.conversations import vectors
 from zapomni_db.sqlite.conversations.texts import COLUMNS
@@ -34,18 +34,24 @@ _HOLDING = (
 _NEWEST_FIRST = " ORDER BY m.created_at DESC, m.id DESC LIMIT ?"
 
 
-def add(
-    connection: apsw.Connection,
-    workspace: str,
-    memory: NewMemory,
-    embedder: EmbedderIdentity,
-    vector: Vector | None,
-) -> Added:
-    """Keep a document; inside a transaction."""
-    number, added = adding.add_as(connection, workspace, memory, embedder, Nature(KIND, memory.conversation))
-    if vector is not None:
-        vectors.keep(connection, number, vector)
-    return added
+class NewDocument(NamedTuple):
+    """A text to be kept on its own, with the vector that the caller gave with it."""
+
+    workspace: str
+    memory: NewMemory
+    embedder: EmbedderIdentity
+    vector: Vector | None
+
+
+def add_all(connection: apsw.Connection, new: Sequence[NewDocument]) -> list[Added]:
+    """Keep documents; inside a transaction."""
+    additions = [
+        Addition(one.workspace, one.memory, one.embedder, Nature(KIND, one.memory.conversation)) for one in new
+    ]
+    added = adding.add_all(connection, additions)
+    given = [(number, one.vector) for one, (number, _) in zip(new, added, strict=True) if one.vector is not None]
+    vectors.keep(connection, given)
+    return [one for _, one in added]
 
 
 def read(connection: apsw.Connection, numbers: Rows) -> list[DocumentRecord]:

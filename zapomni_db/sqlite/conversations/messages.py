@@ -1,10 +1,13 @@
 """Messages: memories that have a role, and a place in a session."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import apsw
 
 from zapomni_db.records import Added, EmbedderIdentity, MessageRecord, NewMemory
 from zapomni_db.sqlite import adding, values
-from zapomni_db.sqlite.adding import Nature
+from zapomni_db.sqlite.adding import Addition, Nature
 from zapomni_db.sqlite.connections import one, rows
 from zapomni_db.sqlite.conversations import sessions
 from zapomni_db.sqlite.conversations.texts import COLUMNS
@@ -19,23 +22,34 @@ ORDER BY message.memory DESC LIMIT ?
 """  # noqa: S608 - columns of ours
 
 
-def add(
-    connection: apsw.Connection,
-    workspace: str,
-    memory: NewMemory,
-    embedder: EmbedderIdentity,
-    *,
-    session_id: str,
-    role: str,
-) -> Added:
-    """Keep the next message of a session; inside a transaction, which settles who is next."""
-    values.check_text("workspace", workspace)
-    values.check_text("session_id", session_id)
-    session, moment = sessions.take_turn(connection, workspace, session_id)
-    nature = Nature(KIND, session_id, created_at=moment)
-    number, added = adding.add_as(connection, workspace, memory, embedder, nature)
-    connection.execute("INSERT INTO message VALUES(?, ?, ?)", (number, session, values.check_text("role", role)))
-    return added
+class NewMessage(NamedTuple):
+    """What is said in a session, and by whom."""
+
+    workspace: str
+    session_id: str
+    role: str
+    memory: NewMemory
+    embedder: EmbedderIdentity
+
+
+def add_all(connection: apsw.Connection, new: Sequence[NewMessage]) -> list[Added]:
+    """Keep the next messages of sessions; inside a transaction, which settles who is next."""
+    for message in new:
+        values.check_text("workspace", message.workspace)
+        values.check_text("session_id", message.session_id)
+        values.check_text("role", message.role)
+    turns = sessions.take_turns(connection, [(message.workspace, message.session_id) for message in new])
+    added = adding.add_all(
+        connection, [_addition(message, moment) for message, (_, moment) in zip(new, turns, strict=True)]
+    )
+    rows_of = [(number, turn[0], message.role) for message, turn, (number, _) in zip(new, turns, added, strict=True)]
+    connection.executemany("INSERT INTO message VALUES(?, ?, ?)", rows_of)
+    return [what for _, what in added]
+
+
+def _addition(message: NewMessage, moment: int) -> Addition:
+    nature = Nature(KIND, message.session_id, created_at=moment)
+    return Addition(message.workspace, message.memory, message.embedder, nature)
 
 
 def history(connection: apsw.Connection, workspace: str, session_id: str, limit: int) -> list[MessageRecord]:

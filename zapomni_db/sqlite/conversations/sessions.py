@@ -1,9 +1,8 @@
 """Sessions as rows of the file."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import apsw
 
@@ -38,7 +37,7 @@ def create(connection: apsw.Connection, workspace: str, user_id: str, metadata: 
     """Keep a new session; inside a transaction."""
     now = time.time_ns() // 1000
     row = Row(
-        str(uuid4()),
+        values.new_id(),
         values.check_text("user_id", user_id),
         values.to_json("metadata", dict(metadata)),
         now,
@@ -56,16 +55,32 @@ def find(connection: apsw.Connection, workspace: str, uid: str) -> SessionRecord
     return Row(*row).record() if row else None
 
 
-def take_turn(connection: apsw.Connection, workspace: str, uid: str) -> tuple[int, int]:
-    """The number of a session, a new one if need be, and the moment of its next message; inside a transaction."""
-    now = time.time_ns() // 1000
-    # Two statements: one that answers has a savepoint of its own, and that makes the index of words write out what it gathered.
-    last = one(connection, "SELECT id, updated_at FROM session WHERE workspace = ? AND uid = ?", workspace, uid)
-    if last is None:
-        return _insert(connection, workspace, Row(uid, "", "{}", now, now)), now
-    number, moment = last[0], max(last[1], now)
-    connection.execute("UPDATE session SET updated_at = ? WHERE id = ?", (moment, number))
-    return number, moment
+def take_turns(connection: apsw.Connection, asked: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
+    """For the workspace and id of each session, its number and the moment of its next message; inside a transaction.
+
+    A session that is not there is made. Moments of one session never go back.
+    """
+    last: dict[tuple[str, str], tuple[int, int]] = {}
+    turns = []
+    for session in asked:
+        now = time.time_ns() // 1000
+        number, moment = last.get(session) or _last(connection, *session, now)
+        last[session] = number, max(moment, now)
+        turns.append(last[session])
+    # Not in one statement with the asking: one that answers has a savepoint of its own, and that makes the index of words
+    # write out what it gathered.
+    connection.executemany(
+        "UPDATE session SET updated_at = ? WHERE id = ?", [(moment, number) for number, moment in last.values()]
+    )
+    return turns
+
+
+def _last(connection: apsw.Connection, workspace: str, uid: str, now: int) -> tuple[int, int]:
+    """The number of a session, a new one if need be, and when somebody last said something in it."""
+    found = one(connection, "SELECT id, updated_at FROM session WHERE workspace = ? AND uid = ?", workspace, uid)
+    if found:
+        return found[0], found[1]
+    return _insert(connection, workspace, Row(uid, "", "{}", now, now)), now
 
 
 def _insert(connection: apsw.Connection, workspace: str, row: Row) -> int:

