@@ -16,7 +16,7 @@ LONGEST_TEXT = 10_000_000
 LONGEST_METADATA = 1_000_000
 DEEPEST_METADATA = 100
 PREVIEW = 100
-MOST_SHORT, LONGEST_SHORT, LARGEST_SHORT = 100, 1000, 10**18
+MOST_SHORT, LONGEST_SHORT, LARGEST_SHORT = 50, 1000, 10**18  # far below the longest, however it is escaped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,10 @@ class TestText:
 
 
 class TestMetadata:
+    def test_many_short_texts_that_are_too_long_together_are_refused(self):
+        with pytest.raises(InvalidInputError, match="metadata exceeds maximum length"):
+            clean_metadata({f"{number:04}" + "\x01" * 996: "\x01" * 1000 for number in range(100)})
+
     def test_there_may_be_none(self):
         assert clean_metadata(None) == clean_metadata({}) == {}
 
