@@ -10,7 +10,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import groupby
 from operator import add
 
@@ -21,6 +21,7 @@ from zapomni_core.stopwords import STOP_WORDS
 LONGEST = 128
 """Characters of a word that count. What is longer is data, not language, and stores have limits for a key."""
 _REMEMBERED = 32
+_MOST_REMEMBERED = 32_768
 
 # Soft hyphens, joiners, direction marks, keycaps, variation selectors: a reader does not see them, a question lacks them.
 _UNSEEN = re.compile("[\u00ad\u200c-\u200f\u202a-\u202e\u2060\u20e3\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
@@ -64,22 +65,19 @@ class QueryWord:
 
 def terms(text: str) -> list[str]:
     """The terms of a text, in its order, with repeats."""
-    found: list[str] = []
-    for word in _words(text):
-        found += _terms_of(word)
-    return found
+    return [term for word in _words(text) for term in _known[word]]
 
 
 def query_words(text: str) -> list[QueryWord]:
     """The words of a question, in its order, with repeats and stop words."""
-    return [QueryWord(word, _terms_of(word)) for word in _words(text)]
+    return [QueryWord(word, _known[word]) for word in _words(text)]
 
 
 def query_terms(text: str) -> dict[str, str]:
     """Each term of a question once, with the word that gave it first; where a script has no words, with itself."""
     found: dict[str, str] = {}
     for word in _words(text):
-        for term in _terms_of(word):
+        for term in _known[word]:
             found.setdefault(term, term if _is_unspaced(word) else word)
     return found
 
@@ -95,11 +93,6 @@ def _words(text: str) -> list[str]:
     return _word().findall(unicodedata.normalize("NFKC", _UNSEEN.sub("", text)))
 
 
-def _terms_of(word: str) -> tuple[str, ...]:
-    """Only short words of spaced scripts are remembered: other runs hardly come twice."""
-    return _remembered(word) if len(word) <= _REMEMBERED and word[0] < "\u0e00" else _analysed(word)
-
-
 def _analysed(word: str) -> tuple[str, ...]:
     if _is_unspaced(word):
         return tuple(map(add, word, word[1:])) or (word,)
@@ -110,7 +103,19 @@ def _analysed(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_stems(word, *_parts(word[:LONGEST]))))
 
 
-_remembered = lru_cache(maxsize=32_768)(_analysed)
+class _Known(dict[str, tuple[str, ...]]):
+    """The terms of words. Only short words of spaced scripts are remembered: other runs hardly come twice."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        found = _analysed(word)
+        if len(word) <= _REMEMBERED and word[0] < "\u0e00":
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[word] = found
+        return found
+
+
+_known = _Known()
 
 
 def _parts(word: str) -> Iterator[str]:

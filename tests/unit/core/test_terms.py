@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zapomni_core import terms as analyser
 from zapomni_core.stopwords import STOP_WORDS
 from zapomni_core.terms import LONGEST, QueryWord, query_terms, query_words, terms, words
 
@@ -162,3 +163,11 @@ def test_many_threads_get_the_same_terms():
     alone = [terms(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(terms, texts)) == alone
+
+
+def test_words_are_remembered_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(analyser, "_MOST_REMEMBERED", 10)
+    monkeypatch.setattr(analyser, "_known", analyser._Known())
+    words = [f"w{number}" for number in range(100)]
+    assert [terms(word)[0] for word in words] == words
+    assert 0 < len(analyser._known) <= 10
