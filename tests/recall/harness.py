@@ -107,13 +107,13 @@ async def ask_everything(folder: Path, corpus: Path = CORPUS, *, among: Path | N
 async def _ask(
     engine: MemoryEngine, store: SQLiteStore, embedder: DefaultEmbedder, keys: Mapping[str, str], asked: Asked
 ) -> Outcome:
-    result = await engine.search_memory(asked.text, DEPTH)
+    with mock.patch.object(searching, "with_replies", wraps=searching.with_replies) as last_step:
+        result = await engine.search_memory(asked.text, DEPTH)
     pruned = await store.read(engine.workspace, lambda snapshot: meaning_of(snapshot, asked.text))
     whole, rare = await embedder.embed([asked.text, pruned], query=True)
     steps = _Steps(asked.text, whole, rare, await question_vector(embedder, pruned), embedder.profile)
     found, by_words = await store.read(engine.workspace, steps.take)
-    with mock.patch.object(searching, "with_replies", lambda hits, _: hits):
-        found[CLOSER] = [hit.memory_id for hit in (await engine.search_memory(asked.text, DEPTH)).hits]
+    found[CLOSER] = [hit.memory_id for hit in last_step.call_args.args[0][:DEPTH]]
     found[FULL] = [hit.memory_id for hit in result.hits]
     by_key = {step: [keys[one] for one in ids] for step, ids in found.items()}
     return Outcome(asked, by_key, result.confidence, by_words)
