@@ -4,6 +4,12 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no failure; fixtures that examples share are meant to be shared.
+_SUPPRESSED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("zapomni", deadline=None, suppress_health_check=_SUPPRESSED)
+settings.load_profile("zapomni")
 
 SLOW = {"e2e", "faults", "packaging", "recall"}
 

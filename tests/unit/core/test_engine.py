@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zapomni_core import adding
@@ -277,7 +277,7 @@ class TestUnchanged:
         found = await engine.search_memory("metadata", filters={"key 9999": 9999})
         assert [hit.memory_id for hit in found.hits] == [added.memory_id]
 
-    @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=60)
     @given(text=ANY_TEXT, metadata=ANY_METADATA)
     async def test_whatever_is_accepted_comes_back_unchanged(self, engine, text, metadata):
         if not text.strip():
@@ -293,7 +293,7 @@ class TestUnchanged:
         again = await engine.add_memory(text, metadata)
         assert (again.memory_id, again.outcome) == (added.memory_id, "existing")
 
-    @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=40)
     @given(kept=st.lists(FEW_THINGS, min_size=1, max_size=5), filters=FEW_FILTERS)
     async def test_a_search_finds_among_those_that_meet_the_filters_and_among_no_others(self, engine, kept, filters):
         engine = engine.in_workspace(uuid4().hex)
@@ -305,7 +305,7 @@ class TestUnchanged:
         assert {hit.memory_id for hit in found.hits} == wanted
         assert (found.memories_searched, found.memories_in_workspace) == (len(wanted), len(kept))
 
-    @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=40)
     @given(query=ANY_TEXT.filter(str.strip), filters=st.dictionaries(OTHER_KEY, ANY_VALUE, max_size=2))
     async def test_any_question_is_answered_whatever_the_filters(self, engine, query, filters):
         await engine.add_memory("The bridge opens at noon.")

@@ -4,7 +4,7 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from zapomni_core import terms as analyser
@@ -54,7 +54,6 @@ def test_a_text_becomes_these_terms(text, expected):
     assert terms(text) == expected
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_a_term_is_made_of_letters_marks_digits_and_underscores_and_is_never_empty(text):
     for term in terms(text):
@@ -63,20 +62,17 @@ def test_a_term_is_made_of_letters_marks_digits_and_underscores_and_is_never_emp
         assert all(character == "_" or unicodedata.category(character)[0] in "LMN" for character in bare)
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_the_same_text_gives_the_same_terms_however_it_is_composed(text):
     assert terms(unicodedata.normalize("NFKC", text)) == terms(text)
     assert terms(unicodedata.normalize("NFD", text)) == terms(text)
 
 
-@settings(deadline=None)
 @given(ANY_TEXT, ANY_TEXT)
 def test_white_space_separates_whatever_stands_around_it(left, right):
     assert terms(f"{left} {right}") == terms(left) + terms(right)
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_every_word_of_a_text_finds_the_text(text):
     found = set(terms(text))
@@ -85,7 +81,6 @@ def test_every_word_of_a_text_finds_the_text(text):
         assert set(word.terms) <= found
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from("abcxyz 019_'éüабвёй")))
 def test_the_case_of_a_word_does_not_matter(text):
     assert terms(text.upper()) == terms(text.lower())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from zapomni_db.errors import InvalidInputError
@@ -14,7 +14,6 @@ def kept_codes(vectors):
     return codes.read_codes(bits, codes.words_of(vectors.shape[1]), len(vectors))
 
 
-@settings(deadline=None)
 @given(
     dimension=st.integers(1, 200),
     rows=st.integers(1, 400),

@@ -4,7 +4,7 @@ import itertools
 from datetime import UTC
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory, sample_vector
@@ -42,7 +42,7 @@ def any_memory(draw):
     )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(any_memory(), st.text())
 async def test_a_memory_comes_back_as_it_went_in(store, new, workspace):
     added = await store.add(workspace, new, EMBEDDER)

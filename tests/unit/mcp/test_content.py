@@ -44,7 +44,7 @@ class Tool:
 PROBE = ToolRegistry().register(Tool())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(content)
 def test_what_is_let_through_can_be_sent(part):
     result = {"content": [part], "isError": False}

@@ -7,7 +7,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -211,7 +211,6 @@ def test_a_record_that_cannot_be_rendered_still_gets_a_line_without_its_argument
     assert "many" not in json.dumps(line)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text(), st.dictionaries(st.text(min_size=1).map("x{}".format), st.recursive(st.integers() | st.text(), st.lists))
 )

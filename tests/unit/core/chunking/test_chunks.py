@@ -67,13 +67,12 @@ def chunks_of(text, language=None, *, size=40, overlap=8):
     return chunk(text, tokens=guess_tokens, language=language, chunk_tokens=size, overlap_tokens=overlap)
 
 
-@settings(deadline=None)
 @given(TEXTS, LANGUAGES)
 def test_the_fresh_parts_are_the_text(text, language):
     assert "".join(text[part.fresh : part.end] for part in chunks_of(text, language)) == text
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(ASCII_TEXTS, LANGUAGES, st.sampled_from([40, 192, 200]))
 def test_what_surely_fits_is_cut_no_further_when_it_is_cut_with_care(text, language, size):
     with patch.object(chunks, "_surely_fits", return_value=False):
@@ -81,7 +80,6 @@ def test_what_surely_fits_is_cut_no_further_when_it_is_cut_with_care(text, langu
     assert chunks_of(text, language, size=size) == with_care
 
 
-@settings(deadline=None)
 @given(TEXTS, LANGUAGES)
 def test_no_chunk_is_larger_than_asked_but_for_its_overlap(text, language):
     for part in chunks_of(text, language):
@@ -91,7 +89,6 @@ def test_no_chunk_is_larger_than_asked_but_for_its_overlap(text, language):
         assert guess_tokens(text[part.start : part.fresh].strip()) <= 8
 
 
-@settings(deadline=None)
 @given(TEXTS, LANGUAGES)
 def test_an_overlap_reaches_no_further_back_than_the_chunk_before(text, language):
     parts = chunks_of(text, language)
@@ -99,14 +96,12 @@ def test_an_overlap_reaches_no_further_back_than_the_chunk_before(text, language
     assert all(before.fresh <= after.start for before, after in pairwise(parts))
 
 
-@settings(deadline=None)
 @given(TEXTS, LANGUAGES)
 def test_no_chunk_is_blank_unless_the_text_is(text, language):
     if text.strip():
         assert all(text[part.fresh : part.end].strip() for part in chunks_of(text, language))
 
 
-@settings(deadline=None)
 @given(TEXTS, LANGUAGES)
 def test_the_same_text_is_cut_in_the_same_way(text, language):
     assert chunks_of(text, language) == chunks_of(text, language)

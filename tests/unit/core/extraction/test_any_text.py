@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from zapomni_core.extraction import mentions, patterns, sentences
@@ -110,7 +110,6 @@ def is_named(written, name):
     return one == other or bent
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_every_place_has_the_name_that_is_said_to_be_there(text):
     for entity in read(text).entities:
@@ -120,7 +119,6 @@ def test_every_place_has_the_name_that_is_said_to_be_there(text):
             assert 0 <= start < end <= len(text)
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_relations_are_between_entities_and_quote_the_text(text):
     found = read(text)
@@ -132,7 +130,6 @@ def test_relations_are_between_entities_and_quote_the_text(text):
         assert re.fullmatch(r"\w{1,50}", one.type)
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_names_can_be_kept_and_are_told_apart_as_a_store_does(text):
     keys = [key_of(entity.name) for entity in read(text).entities]
@@ -140,7 +137,6 @@ def test_names_can_be_kept_and_are_told_apart_as_a_store_does(text):
     assert all(key and key.encode() for key in keys)
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_the_same_text_gives_the_same_in_the_order_of_its_places(text):
     found = read(text)
@@ -149,7 +145,6 @@ def test_the_same_text_gives_the_same_in_the_order_of_its_places(text):
     assert list(found.relations) == sorted(found.relations, key=lambda one: (one.start, one.end))
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_sentences_leave_out_nothing_but_white_space(text):
     end = 0
@@ -167,7 +162,6 @@ def test_a_sentence_begins_right_after_a_full_stop_that_needs_no_space(stop):
     assert [one.text for one in sentences_of(text)] == [f"一二三{stop}", f"GitHub四五{stop}", "六七"]
 
 
-@settings(deadline=None)
 @given(TEXTS, st.integers(min_value=1, max_value=50))
 def test_parts_leave_out_nothing_but_white_space_and_are_not_too_long(text, longest):
     end = 0
