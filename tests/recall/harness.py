@@ -159,7 +159,7 @@ class _Steps:
             VECTORS_ONLY: _best(snapshot, snapshot.cosines(np.arange(snapshot.chunks), self.telling)),
         }
         ids = {step: snapshot.identifiers(snapshot.places[chosen]) for step, chosen in rankings.items()}
-        return ids, confidence(snapshot, ranked, lexical, None, self.profile)
+        return ids, confidence(snapshot, ranked, by_words)
 
     def _question(self, lexical: Lexical, vector: Vector | None) -> Question:
         return Question(self.text, lexical, vector, None, DEPTH, self.profile)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.recall.harness import CORPUS, Asked, questions, rows
 from tests.recall.tune import EVEN, TUNING, Evidence, Found, Weights, area, fit, grid, weights_report
+from zapomni_core.search.confidence import luck
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,7 @@ def _evidence(answers, *, words, meaning, covers, kind="fact"):
         answers=np.arange(count) < answers,
         mean=0.0,
         spread=1.0,
+        chunks=count,
     )
 
 
@@ -98,7 +100,7 @@ def test_an_answer_that_is_no_candidate_is_not_found():
 def test_confidence_looks_at_the_five_best_hits():
     covers = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]
     evidence = _evidence(1, words=covers, meaning=[0.9, 0.8, 0.7, 0.6, 0.5, 0.0], covers=covers)
-    assert evidence.features(0.0) == pytest.approx([1, 0.5, 0.9, 0.9])
+    assert evidence.features(0.0) == pytest.approx([1, 0.5, 0.9, 0.9, luck(6)])
 
 
 def test_the_report_names_the_current_weights():

@@ -24,7 +24,7 @@ from tests.recall.report import percent, report, table
 from zapomni_core.embedding import DefaultEmbedder, Profile
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.search import ranking
-from zapomni_core.search.confidence import BEST_HITS, NOTHING_BELOW, SAMPLE, WEAK_BELOW
+from zapomni_core.search.confidence import BEST_HITS, NOTHING_BELOW, SAMPLE, WEAK_BELOW, luck
 from zapomni_core.search.lexical import fetch_postings, score_words
 from zapomni_core.search.ranking import Question, exact_cosines
 from zapomni_core.search.searching import question_vector
@@ -75,6 +75,7 @@ class Evidence:
     answers: NDArray[np.bool_]
     mean: float
     spread: float
+    chunks: int
 
     @property
     def cover(self) -> float:
@@ -99,7 +100,7 @@ class Evidence:
         best = [start + int(scores[start:end].argmax()) for start, end in zip(self.starts, ends, strict=True)]
         five = sorted(best, key=lambda row: -scores[row])[:BEST_HITS]
         cosine = float(self.cosines[five].max())
-        return [1.0, float(self.covers[five].max()), cosine, (cosine - self.mean) / self.spread]
+        return [1.0, float(self.covers[five].max()), cosine, (cosine - self.mean) / self.spread, luck(self.chunks)]
 
     def _scores(self, alpha: float) -> Floats:
         return alpha * self.words + (1 - alpha) * self.meaning + self.bonus
@@ -154,6 +155,7 @@ class _Asking:
             answers=np.array([self.keys[one] in self.asked.answers for one in snapshot.identifiers(places)]),
             mean=float(others.mean()),
             spread=float(others.std()),
+            chunks=snapshot.chunks,
         )
 
 
@@ -229,9 +231,9 @@ def confidence_report(evidence: Sequence[Evidence]) -> str:
     groups = [one.asked.kind if one.asked.answers else "" for one in evidence if not one.asked.close]
     profile = DefaultEmbedder.profile
     now = [profile.confidence_bias, profile.confidence_cover, profile.confidence_cosine, profile.confidence_z]
-    coefficients = {"now": np.array(now)}
+    coefficients = {"now": np.array([*now, profile.confidence_luck])}
     lines = []
-    for name, kept in (("fitted", [1, 1, 1, 1]), ("without z", [1, 1, 1, 0])):
+    for name, kept in (("fitted", [1, 1, 1, 1, 0]), ("without z", [1, 1, 1, 0, 0])):  # one store has one luck
         coefficients[name] = fit(features[told] * kept, groups)
         held_out = percent(_held_out(features[told] * kept, groups))
         lines.append(f"{name}: {np.round(coefficients[name], 2).tolist()}, AUC of {FOLDS} held-out parts {held_out}")

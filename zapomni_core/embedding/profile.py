@@ -15,7 +15,8 @@ class Profile:
     `cosine_sure`. A candidate whose cosine is `cosine_scale` below the best counts e times less. Where words
     cover less than `aligned_below` of a question, an embedder that gives fragments looks at `aligned_tokens` tokens of the
     best hits more closely, and what it sees counts `alignment_weight` times as a cosine. Confidence is the logistic
-    function of the bias and the weighted cover, cosine and z. A chunk has about `chunk_tokens` of the
+    function of the bias and the weighted cover, cosine, z, and luck, which is how near something comes by chance
+    where so many chunks are searched. A chunk has about `chunk_tokens` of the
     embedder's tokens, after `overlap_tokens` of the chunk before. `rescored` candidates get their exact cosine,
     `rescored_in_large` in a store of more than 200,000 chunks. A batch ends at `batch_texts` texts or
     `batch_characters` characters, whichever comes first.
@@ -32,9 +33,10 @@ class Profile:
     aligned_below: float = 0.5
     aligned_tokens: int = 400
     alignment_weight: float = 0.1
-    confidence_bias: float = -5.25
-    confidence_cover: float = 7.49
-    confidence_cosine: float = 10.52
+    confidence_bias: float = -1.16
+    confidence_cover: float = 7.67
+    confidence_cosine: float = 15.76
+    confidence_luck: float = -1.58
     confidence_z: float = 0.0
     chunk_tokens: int = 200
     overlap_tokens: int = 30

@@ -1,35 +1,43 @@
 """How sure the search is that there is an answer among the hits."""
 
+import math
+
 import numpy as np
 
-from zapomni_core.embedding import Profile
 from zapomni_core.models import Verdict
-from zapomni_core.search.lexical import Lexical
-from zapomni_core.search.ranking import Ranked, exact_cosines
+from zapomni_core.search.ranking import Question, Ranked, exact_cosines
 from zapomni_db.arrays import Vector
 from zapomni_db.store import Snapshot
 
 BEST_HITS = 5
 SAMPLE = 400
 LEAST_SAMPLE = 30
+FEWEST = 2
 WEAK_BELOW = 0.5
 NOTHING_BELOW = 0.2
 
 
-def confidence(snapshot: Snapshot, ranked: Ranked, lexical: Lexical, vector: Vector | None, profile: Profile) -> float:
+def confidence(snapshot: Snapshot, ranked: Ranked, question: Question) -> float:
     """A number in [0, 1]; by the words alone where there is no vector."""
     if not len(ranked.rows):
         return 0.0
-    best = ranked[:BEST_HITS]
-    cover = lexical.cover(best.lexical)
+    best, profile = ranked[:BEST_HITS], question.profile
+    cover = question.lexical.cover(best.lexical)
     known = np.empty(0) if best.cosines is None else best.cosines[~np.isnan(best.cosines)]
-    if not len(known) or vector is None:
+    if not len(known) or question.vector is None:
         return cover
     cosine = float(known.max())
+    searched = snapshot.chunks if question.mask is None else int(np.count_nonzero(question.mask))
     logit = profile.confidence_bias + profile.confidence_cover * cover + profile.confidence_cosine * cosine
+    logit += profile.confidence_luck * luck(searched)
     if profile.confidence_z:
-        logit += profile.confidence_z * _stand_out(snapshot, vector, cosine)
+        logit += profile.confidence_z * _stand_out(snapshot, question.vector, cosine)
     return _sigmoid(logit)
+
+
+def luck(chunks: int) -> float:
+    """How near the nearest of so many comes by chance, in standard deviations: what is near among few means more."""
+    return math.sqrt(2 * math.log(max(chunks, FEWEST)))
 
 
 def verdict(confidence: float) -> Verdict:

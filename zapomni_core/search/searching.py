@@ -185,7 +185,7 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
     ranked = rank(snapshot, question)
     unclear = is_unclear(ranked, lexical.cover(ranked.lexical), profile)
     ranked = ranked if unclear else ranked[: request.limit]
-    sure = confidence(snapshot, ranked, lexical, found.vector, profile)
+    sure = confidence(snapshot, ranked, question)
     hits = make_hits(snapshot, ranked, sure, found.asked, found.postings)
     result = SearchResult(
         hits=tuple(hits),

@@ -112,17 +112,16 @@ class Reference:
                 best[memory.id] = (score, i)
         moments = {memory.id: memory.moment for memory, _ in self.chunks}
         ranked = sorted(best, key=lambda one: (-round(best[one][0], 9), -moments[one], one))[:limit]
-        sure = self._confidence([best[one][1] for one in ranked[:5]], lex, ideal, None if vector is None else cos)
+        five = [best[one][1] for one in ranked[:5]]
+        cover = min(1, max(lex[i] for i in five) / ideal) if ideal else 0
+        sure = cover if vector is None else _confidence(cover, max(cos[i] for i in five), len(masked))
         most = best[ranked[0]][0]
         return Answer(sure, tuple((one, sure * best[one][0] / most if most else sure) for one in ranked))
 
-    @staticmethod
-    def _confidence(five: list[int], lex: list[float], ideal: float, cos: list[float] | None) -> float:
-        cover = min(1, max(lex[i] for i in five) / ideal) if ideal else 0
-        if cos is None:
-            return cover
-        most = max(cos[i] for i in five)
-        return 1 / (1 + math.exp(-(-5.25 + 7.49 * cover + 10.52 * most)))
+
+def _confidence(cover: float, cosine: float, searched: int) -> float:
+    luck = math.sqrt(2 * math.log(max(searched, 2)))
+    return 1 / (1 + math.exp(-(-1.16 + 7.67 * cover + 15.76 * cosine - 1.58 * luck)))
 
 
 def _cosine(kept: Sequence[float], vector: Sequence[float]) -> float:
