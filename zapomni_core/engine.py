@@ -3,7 +3,7 @@
 import copy
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -376,9 +376,9 @@ class MemoryEngine:
         """
         return await self._parts.reindex(embedder_name, on_progress)
 
-    def with_embedder(self, work: "Callable[[Embedder], Awaitable[T]]") -> "Coroutine[Any, Any, T]":
+    async def with_embedder(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
         """The result of work with the store's embedder, which need not be loaded for it."""
-        return self._parts.embedding(work)
+        return await self._parts.embedding(work)
 
     async def get_stats(self) -> EngineStats:
         """How much there is, and how it is doing."""

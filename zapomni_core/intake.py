@@ -10,13 +10,11 @@ from typing import Any
 from zapomni_db.errors import InvalidInputError
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-_PLAIN = {int, bool, type(None)}
 
 LONGEST_TEXT = 10_000_000
 LONGEST_METADATA = 1_000_000
 DEEPEST_METADATA = 100
 PREVIEW = 100
-MOST_SHORT, LONGEST_SHORT, LARGEST_SHORT = 50, 1000, 10**18  # far below the longest, however it is escaped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +44,9 @@ def clean_metadata(metadata: Any) -> dict[str, Any]:
     """The metadata as it is kept; InvalidInputError where it could not be kept unchanged."""
     if metadata is None:
         return {}
-    if not isinstance(metadata, dict | Mapping):
+    if not isinstance(metadata, Mapping):
         raise InvalidInputError("metadata must be an object")
     cleaned = dict(metadata)
-    if _is_surely_kept(cleaned):
-        return cleaned
     _check_nesting(cleaned)
     try:
         encoded = _JSON.encode(cleaned)
@@ -60,20 +56,6 @@ def clean_metadata(metadata: Any) -> dict[str, Any]:
         raise InvalidInputError(f"metadata exceeds maximum length ({LONGEST_METADATA:,} characters as JSON)")
     check_encodable("metadata", encoded)
     return cleaned
-
-
-def _is_surely_kept(metadata: dict[str, Any]) -> bool:
-    """Whether it is a few short texts and numbers, as most is: then it need not be written as JSON to see that it can be."""
-    if len(metadata) > MOST_SHORT:
-        return False
-    for key, value in metadata.items():
-        texts = (key, value) if type(value) is str else (key,)
-        if len(texts) == 1 and not (type(value) in _PLAIN and -LARGEST_SHORT < (value or 0) < LARGEST_SHORT):
-            return False
-        for text in texts:
-            if type(text) is not str or len(text) > LONGEST_SHORT or not text.isascii():
-                return False
-    return True
 
 
 def read_particulars(metadata: Mapping[str, Any]) -> Particulars:

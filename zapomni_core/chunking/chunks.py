@@ -9,7 +9,7 @@ from zapomni_core.chunking.layout import CODE, DEFINITION, PROSE
 from zapomni_core.chunking.markdown import has_headings, sections_of
 from zapomni_core.chunking.overlap import overlap_start
 from zapomni_core.chunking.packing import first_pieces
-from zapomni_core.chunking.pieces import dearer_by, is_even, pieces_of
+from zapomni_core.chunking.pieces import pieces_of
 from zapomni_core.chunking.sections import Block, Section
 
 LONGEST_TOKEN = 8  # characters, in a text that is worth counting
@@ -60,16 +60,8 @@ def _has_sections(text: str, language: str | None) -> bool:
 
 
 def _surely_fits(text: str, tokens: Callable[[str], int], chunk_tokens: int) -> bool:
-    """Whether a text is one chunk, however it would be cut: most are, and cutting costs more than counting.
-
-    Of ASCII it is known what the pieces can cost more than the whole; of other texts a fourth is enough.
-    """
-    if len(text) > chunk_tokens * LONGEST_TOKEN:
-        return False
-    count = tokens(text)
-    if not text.isascii():
-        return count <= chunk_tokens * 3 // 4
-    return count <= chunk_tokens and (count <= chunk_tokens - dearer_by(text) or is_even(text, chunk_tokens))
+    """Whether a text is one chunk, however it would be cut: most are, and cutting costs more than counting."""
+    return len(text) <= chunk_tokens * LONGEST_TOKEN and tokens(text) <= chunk_tokens * 3 // 4
 
 
 def _chunks(

@@ -1,6 +1,5 @@
 """Cuts blocks into pieces small enough to pack: at the best kind of place that makes them small."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -11,8 +10,6 @@ from zapomni_core.chunking.sections import Block
 
 _LONGEST_TOKEN = 16
 """Characters that count as one token at least, whatever the counter says: a chunk has a limit in characters too."""
-_LONG = 64
-_UNEVEN = re.compile(rf"\s{{8}}|\S{{{_LONG}}}|([^\w\s])\1{{8}}")
 _STEP = 32
 """Characters of a line, of some words, or of what is cut anywhere: finer pieces would cost time and gain nothing."""
 
@@ -31,23 +28,6 @@ def pieces_of(text: str, blocks: Iterable[Block], tokens: Callable[[str], int], 
     for block in blocks:
         small_enough = limit if block.whole else limit // 2
         yield from cutter.cut(block.start, block.end, block.layout, PARAGRAPH, small_enough)
-
-
-def dearer_by(text: str) -> int:
-    """How many tokens the pieces of an ASCII text can cost more than the text: by their length, and by tokens cut in two.
-
-    A cut at a good place follows white space, where no token is; one anywhere comes after a whole step.
-    """
-    return len(text) // _LONGEST_TOKEN + len(text) // _STEP
-
-
-def is_even(text: str, limit: int) -> bool:
-    """Whether the pieces of an ASCII text surely cost what the text does.
-
-    None is long for its tokens without much white space or a long row of one character, and none is cut anywhere but
-    between words where those are short against half the limit.
-    """
-    return limit // 2 >= _STEP + _LONG and not _UNEVEN.search(text)
 
 
 class _Cutter:

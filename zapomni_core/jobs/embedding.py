@@ -1,9 +1,7 @@
 """The kind of job that makes vectors: of what was kept without, so that nobody who stores something waits for the embedder."""
 
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError
@@ -17,20 +15,13 @@ KIND = "embed"
 AGAIN = "again"
 SOON = timedelta(seconds=0.5)
 """What is stored within this time is embedded together."""
-TICK = 0.1
 LATER = timedelta(seconds=3)
 AWAY_SECONDS = 60.0
 
 
 def embed_soon() -> NewJob:
     """One job for everything that is stored until it is done."""
-    return _embed_after(int(time.time() / TICK) + 1, SOON)
-
-
-@lru_cache(maxsize=1)
-def _embed_after(tick: int, delay: timedelta) -> NewJob:
-    """Made once for all that are stored within a tick."""
-    return NewJob(kind=KIND, key=KIND, not_before=datetime.fromtimestamp(tick * TICK, UTC) + delay)
+    return NewJob(kind=KIND, key=KIND, not_before=datetime.now(UTC) + SOON)
 
 
 class EmbedPending:

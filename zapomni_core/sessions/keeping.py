@@ -4,9 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from functools import cache, partial
-from importlib import import_module
-from types import ModuleType
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError
@@ -44,16 +42,11 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
 async def _add(
     text: str, metadata: Mapping[str, Any], jobs: tuple["NewJob", ...], write: Write, embedder: "Embedder"
 ) -> "Added":
-    adding = _adding()
-    prepare = partial(adding.prepare_for_words, text, metadata, particulars_of(metadata), embedder, jobs)
-    memory = prepare() if len(text) <= adding.MOST_AT_ONCE else await asyncio.to_thread(prepare)
+    from zapomni_core.adding import MOST_AT_ONCE, prepare_for_words
+
+    prepare = partial(prepare_for_words, text, metadata, particulars_of(metadata), embedder, jobs)
+    memory = prepare() if len(text) <= MOST_AT_ONCE else await asyncio.to_thread(prepare)
     return await write(memory, embedder.identity)
-
-
-@cache
-def _adding() -> ModuleType:
-    """What makes memories of texts: imported when one is kept, and not looked for with each."""
-    return import_module("zapomni_core.adding")
 
 
 async def _embed_now(engine: "MemoryEngine") -> None:

@@ -1,10 +1,10 @@
 """How every part of the SQLite store gets at its file: opened on first use, read and written by the store's threads."""
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 
@@ -66,9 +66,10 @@ class Access:
 
         return await self.read(at_one_moment)
 
-    def write(self, work: Work[T], *, alone: bool = False) -> Coroutine[Any, Any, T]:
+    async def write(self, work: Work[T], *, alone: bool = False) -> T:
         """Write, and return when it is on the disk. One can give up, and does after a while, until it is begun."""
-        return self.open().crew.write(work, alone=alone)
+        answer: T = await self.open().crew.write(work, alone=alone)
+        return answer
 
     async def close(self) -> None:
         """End the threads and close the file; closing twice is closing once."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
+from uuid import uuid4
 
 import apsw
 
@@ -157,7 +158,7 @@ def _vectors(memory: NewMemory, row: Row) -> list[tuple[int, bytes, Vector]]:
 def _row(addition: Addition, number: int, first_chunk: int, text: bytes, parts: list[ChunkRow]) -> Row:
     memory, nature = addition.memory, addition.nature
     fixed = (
-        values.new_id(),
+        str(uuid4()),
         addition.workspace,
         values.check_text("kind", nature.kind),
         values.check_text("source", memory.source),

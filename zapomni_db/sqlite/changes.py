@@ -12,7 +12,7 @@ State = Literal["added", "deleted", "restored", "superseded", "purged", "read", 
 
 def record(connection: apsw.Connection, workspace: str, memory: int, state: State) -> None:
     """Say that a memory is not what it was."""
-    connection.execute("INSERT INTO change(workspace, memory, state) VALUES(?, ?, ?)", (workspace, memory, state))
+    record_all(connection, [(workspace, memory)], state)
 
 
 def record_all(connection: apsw.Connection, memories: Iterable[tuple[str, int]], state: State) -> None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import apsw
 
@@ -122,7 +123,7 @@ def _row(workspace: str, new: NewJob) -> Row:
     created = now()
     due = created if new.not_before is None else values.checked_micros("not_before", new.not_before)
     return Row(
-        uid=values.new_id(),
+        uid=str(uuid4()),
         workspace=workspace,
         kind=values.check_text("kind", new.kind),
         key=values.check_text("key", new.key),

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -21,13 +20,6 @@ _EXACT = (
 _SHAPE: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "check_circular": False, "separators": (",", ":")}
 _AS_IT_IS = json.JSONEncoder(**_SHAPE)
 _CANONICAL = json.JSONEncoder(**_SHAPE, sort_keys=True)
-
-
-def new_id() -> str:
-    """A random UUID as a text, in half the time that the library takes."""
-    drawn = os.urandom(16)
-    shown, variant = drawn.hex(), "89ab"[drawn[6] >> 6]  # by bits that the version hides
-    return f"{shown[:8]}-{shown[8:12]}-4{shown[13:16]}-{variant}{shown[17:20]}-{shown[20:]}"
 
 
 def encode(field: str, text: str) -> bytes:

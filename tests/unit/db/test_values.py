@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
-from uuid import RFC_4122, UUID
 
 import numpy as np
 import pytest
@@ -76,10 +75,3 @@ def test_a_digest_knows_where_one_part_ends():
 def test_listed_integers_are_read_back(numbers):
     assert values.integers(",".join(map(str, numbers))).tolist() == numbers
     assert values.integers(None).dtype == np.int64
-
-
-def test_an_id_is_a_random_uuid_that_comes_once():
-    ids = [values.new_id() for _ in range(1000)]
-    assert len(set(ids)) == 1000
-    assert all(str(UUID(one)) == one and UUID(one).version == 4 and UUID(one).variant == RFC_4122 for one in ids)
-    assert {one[19] for one in ids} == set("89ab")

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import apsw
 
@@ -37,7 +38,7 @@ def create(connection: apsw.Connection, workspace: str, user_id: str, metadata: 
     """Keep a new session; inside a transaction."""
     now = time.time_ns() // 1000
     row = Row(
-        values.new_id(),
+        str(uuid4()),
         values.check_text("user_id", user_id),
         values.to_json("metadata", dict(metadata)),
         now,
