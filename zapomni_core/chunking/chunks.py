@@ -47,7 +47,7 @@ def chunk(
     if _has_sections(text, language):
         sections = sections_of(text)
         return [part for section in sections for part in _chunks(text, section, tokens, chunk_tokens, overlap_tokens)]
-    if _surely_fits(text, tokens, chunk_tokens):
+    if _fits(text, tokens, chunk_tokens):
         return [Chunk(0, 0, len(text))]
     whole = Section("", (Block(0, len(text), CODE if is_code(language) else PROSE),))
     return list(_cut(text, whole, tokens, chunk_tokens, overlap_tokens))
@@ -59,16 +59,16 @@ def _has_sections(text: str, language: str | None) -> bool:
     return has_headings(text) or is_markdown(language)
 
 
-def _surely_fits(text: str, tokens: Callable[[str], int], chunk_tokens: int) -> bool:
-    """Whether a text is one chunk, however it would be cut: most are, and cutting costs more than counting."""
-    return len(text) <= chunk_tokens * LONGEST_TOKEN and tokens(text) <= chunk_tokens * 3 // 4
+def _fits(text: str, tokens: Callable[[str], int], chunk_tokens: int) -> bool:
+    """Whether a text is one chunk: most are, and cutting costs more than counting."""
+    return len(text) <= chunk_tokens * LONGEST_TOKEN and tokens(text) <= chunk_tokens
 
 
 def _chunks(
     text: str, section: Section, tokens: Callable[[str], int], chunk_tokens: int, overlap_tokens: int
 ) -> Iterator[Chunk]:
     start, end = section.blocks[0].start, section.blocks[-1].end
-    if _surely_fits(text[start:end], tokens, chunk_tokens):
+    if _fits(text[start:end], tokens, chunk_tokens):
         return iter([Chunk(start, start, end, section.heading)])
     return _cut(text, section, tokens, chunk_tokens, overlap_tokens)
 
