@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -83,8 +83,8 @@ class Snapshot(Protocol):
         """Which rows have a vector; that of another is still to be made."""
         ...
 
-    def postings(self, term: str) -> tuple[Rows, Rows]:
-        """The rows of the chunks that hold a term, growing, and how often each holds it."""
+    def postings(self, terms: Collection[str]) -> dict[str, tuple[Rows, Rows]]:
+        """For each of some terms, the rows of the chunks that hold it, growing, and how often each holds it."""
         ...
 
     def mask(self, wanted: Filter) -> Mask:

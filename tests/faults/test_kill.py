@@ -76,7 +76,7 @@ def lookup(texts):
         ids = snapshot.identifiers(snapshot.places)
         found = {}
         for text in texts:
-            rows, _ = snapshot.postings(text)
+            rows, _ = snapshot.postings([text])[text]
             near = snapshot.nearest(sample_vector(text), 3)
             best = near[snapshot.cosines(near, sample_vector(text)).argmax()]
             found[text] = [ids[row] for row in rows], ids[best]

@@ -105,7 +105,7 @@ async def assert_in_store(path, sent, told, embedder):
     def look(snapshot):
         ids = snapshot.identifiers(snapshot.places)
         for text, vector in zip(told, vectors, strict=True):
-            [row] = snapshot.postings(terms(mark(text))[0])[0]
+            [(row,), _] = snapshot.postings(terms(mark(text))[:1])[terms(mark(text))[0]]
             near = snapshot.nearest(vector, 10)
             best = near[snapshot.cosines(near, vector).argmax()]
             assert ids[row] == ids[best] == told[text], text

@@ -15,7 +15,7 @@ from zapomni_core.embedding import DefaultEmbedder, Profile
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.search import searching
 from zapomni_core.search.confidence import confidence
-from zapomni_core.search.lexical import Lexical, Postings, fetch_postings, inverse_frequency, score_words
+from zapomni_core.search.lexical import Lexical, Postings, inverse_frequency, score_words, with_translations
 from zapomni_core.search.ranking import Question, rank
 from zapomni_core.search.searching import question_vector, without_common_words
 from zapomni_core.terms import query_terms
@@ -28,10 +28,11 @@ PLAIN = Path(__file__).parent / "plain"
 DEPTH = 10
 
 BM25, NEIGHBOURS, AUTHOR, VECTORS = "BM25", "+ neighbours", "+ author", "+ vectors"
-PRUNING, TELLING, CLOSER, FULL = "+ pruning", "+ telling words", "+ closer look", "+ replies = all"
+PRUNING, TELLING, TRANSLATIONS = "+ pruning", "+ telling words", "+ translations"
+CLOSER, FULL = "+ closer look", "+ replies = all"
 VECTORS_ONLY = "vectors only"
-STEPS = (BM25, NEIGHBOURS, AUTHOR, VECTORS, PRUNING, TELLING, CLOSER, FULL, VECTORS_ONLY)
-"""Each of the first eight adds something to the one before; the eighth is the search as it is."""
+STEPS = (BM25, NEIGHBOURS, AUTHOR, VECTORS, PRUNING, TELLING, TRANSLATIONS, CLOSER, FULL, VECTORS_ONLY)
+"""Each of the first nine adds something to the one before; the ninth is the search as it is."""
 
 TEXTBOOK_K1, TEXTBOOK_B = 1.2, 0.75
 
@@ -130,7 +131,7 @@ async def fill(engine: MemoryEngine, corpus: Path) -> dict[str, str]:
 
 def meaning_of(snapshot: SQLiteSnapshot, text: str) -> str:
     """What the vector of a question is made of."""
-    return without_common_words(snapshot, text, fetch_postings(snapshot, query_terms(text))) or text
+    return without_common_words(snapshot, text, snapshot.postings(query_terms(text))) or text
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,21 +146,27 @@ class _Steps:
 
     def take(self, snapshot: SQLiteSnapshot) -> tuple[dict[str, list[str]], float]:
         """By step, the ids of the memories found; and the confidence where there are no vectors."""
-        postings = fetch_postings(snapshot, query_terms(self.text))
+        postings = snapshot.postings(query_terms(self.text))
         lexical = score_words(snapshot, postings)
-        by_words = self._question(lexical, None)
-        ranked = rank(snapshot, by_words)
+        by_words, widened = self._question(lexical, None), self._widened(snapshot, lexical, postings)
         rankings = {
             BM25: _by_textbook(snapshot, postings),
             NEIGHBOURS: rank(snapshot, replace(by_words, text="")).rows,
-            AUTHOR: ranked.rows,
+            AUTHOR: rank(snapshot, by_words).rows,
             VECTORS: rank(snapshot, self._question(lexical, self.whole)).rows,
             PRUNING: rank(snapshot, self._question(lexical, self.pruned)).rows,
             TELLING: rank(snapshot, self._question(lexical, self.telling)).rows,
+            TRANSLATIONS: rank(snapshot, self._question(widened, self.telling)).rows,
             VECTORS_ONLY: _best(snapshot, snapshot.cosines(np.arange(snapshot.chunks), self.telling)),
         }
         ids = {step: snapshot.identifiers(snapshot.places[chosen]) for step, chosen in rankings.items()}
-        return ids, confidence(snapshot, ranked, by_words)
+        all_words = self._question(widened, None)
+        return ids, confidence(snapshot, rank(snapshot, all_words), all_words)
+
+    def _widened(self, snapshot: SQLiteSnapshot, lexical: Lexical, postings: Postings) -> Lexical:
+        if lexical.cover(lexical.scores) >= self.profile.aligned_below:
+            return lexical
+        return score_words(snapshot, with_translations(snapshot, self.text, postings))
 
     def _question(self, lexical: Lexical, vector: Vector | None) -> Question:
         return Question(self.text, lexical, vector, None, DEPTH, self.profile)

@@ -7,7 +7,7 @@ random memories, two to all of them, its answer among them; by vectors and by wo
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -21,10 +21,11 @@ from tests.recall.harness import CORPUS, Asked, questions, rows
 from tests.recall.report import percent, table
 from tests.recall.tune import TUNING, Floats, fit
 from zapomni_core.embedding import DefaultEmbedder
+from zapomni_core.lexicon import translations
 from zapomni_core.search.confidence import BEST_HITS, NOTHING_BELOW, WEAK_BELOW, luck
-from zapomni_core.search.lexical import K1, B, inverse_frequency
+from zapomni_core.search.lexical import K1, TRANSLATED, B, inverse_frequency
 from zapomni_core.search.searching import question_vector
-from zapomni_core.terms import query_terms, terms
+from zapomni_core.terms import query_terms, query_words, terms
 
 SIZES = (2, 5, 15, 50, 150, 10_000)
 LONGEST = 800
@@ -55,7 +56,8 @@ async def draw(corpus: Path) -> list[Drawn]:
         for size in SIZES:
             count = min(size - bool(answers), len(others))
             some = [*chance.choice(others, count, replace=False), *answers[:1]]
-            covers, cosines = _covers(asked, [words[one] for one in some]), vectors[some] @ vector
+            covers = _covers(asked, [words[one] for one in some], below=embedder.profile.aligned_below)
+            cosines = vectors[some] @ vector
             best = np.argsort(-(covers + cosines))[:BEST_HITS]
             features = [1.0, float(covers[best].max()), float(cosines[best].max()), luck(len(some))]
             drawn.append(Drawn(asked, size, features))
@@ -63,16 +65,26 @@ async def draw(corpus: Path) -> list[Drawn]:
     return drawn
 
 
-def _covers(asked: Asked, words: Sequence[Counter[str]]) -> Floats:
-    """How much of a question the words of each memory cover."""
+def _covers(asked: Asked, words: Sequence[Counter[str]], *, below: float) -> Floats:
+    """How much of a question the words of each memory cover; with translations, where they cover too little."""
+    counts = {term: np.array([float(one[term]) for one in words]) for term in query_terms(asked.text)}
+    covers = _covered(counts, words)
+    if covers.max() >= below:
+        return covers
+    for term, alike in translations(query_words(asked.text)).items():
+        others = [max((min(one[part] for part in word) for word in alike), default=0) for one in words]
+        counts[term] = np.where(counts[term], counts[term], TRANSLATED * np.array(others))
+    return _covered(counts, words)
+
+
+def _covered(counts: Mapping[str, Floats], words: Sequence[Counter[str]]) -> Floats:
     lengths = np.array([sum(one.values()) for one in words])
     norms = K1 * (1 - B + B * lengths / lengths.mean())
     scores, ideal = np.zeros(len(words)), 0.0
-    for term in query_terms(asked.text):
-        counts = np.array([one[term] for one in words])
-        weight = inverse_frequency(len(words), int(np.count_nonzero(counts)))
+    for often in counts.values():
+        weight = inverse_frequency(len(words), int(np.count_nonzero(often)))
         ideal += weight
-        scores += weight * counts * (K1 + 1) / (counts + norms)
+        scores += weight * often * (K1 + 1) / (often + norms)
     return np.minimum(1.0, scores / ideal) if ideal else scores
 
 

@@ -25,7 +25,7 @@ from zapomni_core.embedding import DefaultEmbedder, Profile
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.search import ranking
 from zapomni_core.search.confidence import BEST_HITS, NOTHING_BELOW, SAMPLE, WEAK_BELOW, luck
-from zapomni_core.search.lexical import fetch_postings, score_words
+from zapomni_core.search.lexical import score_words
 from zapomni_core.search.ranking import Question, exact_cosines
 from zapomni_core.search.searching import question_vector
 from zapomni_core.terms import query_terms
@@ -133,7 +133,7 @@ class _Asking:
     keys: dict[str, str]
 
     def look(self, snapshot: SQLiteSnapshot) -> Evidence:
-        lexical = score_words(snapshot, fetch_postings(snapshot, query_terms(self.asked.text)))
+        lexical = score_words(snapshot, snapshot.postings(query_terms(self.asked.text)))
         only_words = Profile(alpha_low=1, alpha_high=1)
         question = Question(self.asked.text, lexical, self.vector, None, DEPTH, only_words)
         chosen, cosines = ranking._candidates(snapshot, question)

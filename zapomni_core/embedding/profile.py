@@ -13,8 +13,8 @@ class Profile:
     and, `telling_weight` times, that of its words without stop words. `alpha_low` and `alpha_high` bound the weight
     of words against vectors; up to three quarters of it go where the best cosine is not `cosine_doubtful` but
     `cosine_sure`. A candidate whose cosine is `cosine_scale` below the best counts e times less. Where words
-    cover less than `aligned_below` of a question, an embedder that gives fragments looks at `aligned_tokens` tokens of the
-    best hits more closely, and what it sees counts `alignment_weight` times as a cosine. Confidence is the logistic
+    cover less than `aligned_below` of a question, their translations count too, and an embedder that gives fragments looks at
+    `aligned_tokens` tokens of the best hits more closely: what it sees counts `alignment_weight` times as a cosine. Confidence is the logistic
     function of the bias and the weighted cover, cosine, z, and luck, which is how near something comes by chance
     where so many chunks are searched. A chunk has about `chunk_tokens` of the
     embedder's tokens, after `overlap_tokens` of the chunk before. `rescored` candidates get their exact cosine,
@@ -33,7 +33,7 @@ class Profile:
     aligned_below: float = 0.5
     aligned_tokens: int = 400
     alignment_weight: float = 0.1
-    confidence_bias: float = -1.16
+    confidence_bias: float = -1.56
     confidence_cover: float = 7.67
     confidence_cosine: float = 15.76
     confidence_luck: float = -1.58

@@ -23,16 +23,22 @@ SENTENCE_END = re.compile(
 
 
 def make_hits(
-    snapshot: Snapshot, ranked: Ranked, confidence: float, asked: Mapping[str, str], postings: Postings
+    snapshot: Snapshot,
+    ranked: Ranked,
+    confidence: float,
+    asked: Mapping[str, str],
+    postings: Postings,
+    *,
+    widened: Postings,
 ) -> list[SearchHit]:
-    """The hits, best first. `asked` are the query's terms with the words that gave them.
+    """The hits, best first. `asked` are the query's terms with the words that gave them; widened postings have translations.
 
     A hit's score is the confidence, scaled by how it compares with the best hit.
     """
     best = ranked.scores.max(initial=0)
     shares = ranked.scores / best if best else np.ones(len(ranked.rows))
     found = snapshot.found(ranked.rows)
-    reasons = _reasons(snapshot, ranked, asked, postings)
+    reasons = _reasons(snapshot, ranked, asked, postings, widened)
     return [hit_of(one, confidence * float(share), why) for one, share, why in zip(found, shares, reasons, strict=True)]
 
 
@@ -79,15 +85,25 @@ def hit_of(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
     )
 
 
-def _reasons(snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, str], postings: Postings) -> list[tuple[str, ...]]:
-    """For each hit: the query's words in it as written, and `meaning`, `conversation`, `author` where they carried it."""
+def _reasons(
+    snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, str], postings: Postings, widened: Postings
+) -> list[tuple[str, ...]]:
+    """For each hit: the query's words in it as written, and `translation`, `meaning` and the like where they carried it."""
     held = {term: _among(postings[term][0], ranked.rows) for term in asked}
+    told = np.zeros(len(ranked.rows), dtype=bool)
+    for term, own in held.items():
+        told |= ~own & _among(widened[term][0], ranked.rows)
     lent = np.zeros(len(ranked.rows), dtype=bool)
     around = snapshot.neighbours[snapshot.places[ranked.rows]]
     if around.max(initial=-1) >= 0:
         for term, own in held.items():
             lent |= ~own & _near(snapshot, around, postings[term][0])
-    carried = {"meaning": ranked.meaning_part > ranked.words_part, "conversation": lent, "author": ranked.by_author}
+    carried = {
+        "translation": told,
+        "meaning": ranked.meaning_part > ranked.words_part,
+        "conversation": lent,
+        "author": ranked.by_author,
+    }
     return [
         (
             *dict.fromkeys(word for term, word in asked.items() if held[term][number]),

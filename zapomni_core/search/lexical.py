@@ -1,19 +1,25 @@
 """The lexical leg: BM25 over the terms of a query, with evidence from the neighbours in a conversation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zapomni_core.lexicon import translations
+from zapomni_core.terms import query_words
 from zapomni_db.arrays import Rows
 from zapomni_db.store import Snapshot
 
 Scores = NDArray[np.float64]
-Postings = Mapping[str, tuple[Rows, Rows]]
+Posting = tuple[Rows, Rows | Scores]
+"""Where something is, and how often."""
+Postings = Mapping[str, Posting]
 
 K1 = 0.9
 B = 0.4
+TRANSLATED = 0.7
+"""How much a translation of a word counts."""
 NEIGHBOUR_WEIGHTS = np.array([0.2, 0.4, 0.4, 0.2])  # two before, one before, one after, two after
 
 
@@ -29,9 +35,31 @@ class Lexical:
         return min(1.0, float(scores.max(initial=0)) / self.ideal) if self.ideal else 0.0
 
 
-def fetch_postings(snapshot: Snapshot, terms: Iterable[str]) -> Postings:
-    """Where each term is, and how often."""
-    return {term: snapshot.postings(term) for term in terms}
+def with_translations(snapshot: Snapshot, query: str, postings: Postings) -> Postings:
+    """The postings of a query's terms, with the chunks that hold a translation of a word and not the word itself."""
+    known = translations(query_words(query))
+    held = snapshot.postings({term for words in known.values() for word in words for term in word})
+    others = {term: [_together([held[part] for part in word]) for word in words] for term, words in known.items()}
+    return {term: _with_others(snapshot.chunks, own, others.get(term, ())) for term, own in postings.items()}
+
+
+def _with_others(chunks: int, own: Posting, others: Iterable[Posting]) -> Posting:
+    often = np.zeros(chunks)
+    for rows, counts in others:
+        often[rows] = np.maximum(often[rows], TRANSLATED * counts)
+    rows, counts = own
+    often[rows] = counts
+    found = np.flatnonzero(often)
+    return found, often[found]
+
+
+def _together(postings: Sequence[Posting]) -> Posting:
+    """Where all terms of a word are, and how often at most it can be there."""
+    rows, counts = postings[0]
+    for others, more in postings[1:]:
+        rows, here, there = np.intersect1d(rows, others, assume_unique=True, return_indices=True)
+        counts = np.minimum(counts[here], more[there])
+    return rows, counts
 
 
 def score_words(snapshot: Snapshot, postings: Postings) -> Lexical:
@@ -68,7 +96,7 @@ class _Around:
         """How much the length of each chunk takes from what its words say."""
         return np.asarray(1 - B + B * self._lengths[rows] / self._average)
 
-    def soften(self, rows: Rows, counts: Rows) -> tuple[Rows, Scores]:
+    def soften(self, rows: Rows, counts: Rows | Scores) -> tuple[Rows, Scores]:
         """The rows that a term touches, and its soft frequency in each."""
         if not self._talks or not len(rows):
             return rows, counts.astype(np.float64)

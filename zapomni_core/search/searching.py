@@ -13,7 +13,7 @@ from zapomni_core.models import SearchHit, SearchResult
 from zapomni_core.search.alignment import MOST_HITS, align, is_unclear
 from zapomni_core.search.answers import cut_to, make_hits
 from zapomni_core.search.confidence import confidence, verdict
-from zapomni_core.search.lexical import Postings, fetch_postings, score_words
+from zapomni_core.search.lexical import Postings, score_words, with_translations
 from zapomni_core.search.ranking import Question, Ranked, rank
 from zapomni_core.search.replies import Replies, replies_to, with_replies
 from zapomni_core.telemetry import timed
@@ -81,7 +81,7 @@ async def search(store: MemoryStore, embedder: Embedder, workspace: str, request
 
     def answer(snapshot: Snapshot) -> _Answer:
         _by(embedder, snapshot)
-        current = looked_up.postings if snapshot.version == looked_up.version else fetch_postings(snapshot, asked)
+        current = looked_up.postings if snapshot.version == looked_up.version else snapshot.postings(asked)
         return _answer(snapshot, embedder.profile, request, _Found(asked, current, vector))
 
     with timed("store"):
@@ -100,7 +100,7 @@ def _by(embedder: Embedder, snapshot: Snapshot) -> Snapshot:
 
 
 def _look_up(snapshot: Snapshot, query: str, asked: Mapping[str, str]) -> _Words:
-    postings = fetch_postings(snapshot, asked)
+    postings = snapshot.postings(asked)
     return _Words(snapshot.version, postings, without_common_words(snapshot, query, postings))
 
 
@@ -181,12 +181,17 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
     """One answer from one snapshot; runs in a thread of the store's."""
     mask = snapshot.mask(request.wanted) if request.wanted else None
     lexical = score_words(snapshot, found.postings)
+    cover = lexical.cover(lexical.scores if mask is None else lexical.scores[mask])
+    widened = found.postings
+    if cover < profile.aligned_below:
+        widened = with_translations(snapshot, request.query, found.postings)
+        lexical = score_words(snapshot, widened)
     question = Question(request.query, lexical, found.vector, mask, max(request.limit, MOST_HITS), profile)
     ranked = rank(snapshot, question)
-    unclear = is_unclear(ranked, lexical.cover(ranked.lexical), profile)
+    unclear = is_unclear(ranked, cover, profile)
     ranked = ranked if unclear else ranked[: request.limit]
     sure = confidence(snapshot, ranked, question)
-    hits = make_hits(snapshot, ranked, sure, found.asked, found.postings)
+    hits = make_hits(snapshot, ranked, sure, found.asked, found.postings, widened=widened)
     result = SearchResult(
         hits=tuple(hits),
         confidence=sure,

@@ -120,7 +120,7 @@ async def words_and_cosines(store: MemoryStore, text: str) -> tuple[list[int], d
         numbers = np.isfinite(snapshot.cosines(np.arange(snapshot.chunks), vector)).tolist()
         assert snapshot.embedded.tolist() == numbers
         near = sorted(snapshot.nearest(vector, snapshot.chunks).tolist())
-        return snapshot.postings(text)[0].tolist(), dict(enumerate(numbers)), near
+        return snapshot.postings([text])[text][0].tolist(), dict(enumerate(numbers)), near
 
     return await store.read(WORKSPACE, look)
 

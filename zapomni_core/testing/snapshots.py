@@ -61,7 +61,8 @@ class SnapshotContract(StoreContract):
             assert (snapshot.chunks, snapshot.memories, snapshot.embedder) == (0, 0, None)
             assert [len(each) for each in (snapshot.lengths, snapshot.places, snapshot.moments)] == [0, 0, 0]
             assert snapshot.neighbours.shape == (0, 4)
-            assert [len(each) for each in snapshot.postings("word")] == [0, 0]
+            assert [len(each) for each in snapshot.postings(["word"])["word"]] == [0, 0]
+            assert snapshot.postings([]) == {}
             assert len(snapshot.mask(Filter(tags=("a",)))) == 0
             rows = snapshot.nearest(sample_vector("word"), 10)
             assert (len(rows), len(snapshot.cosines(rows, sample_vector("word")))) == (0, 0)
@@ -101,12 +102,11 @@ class SnapshotContract(StoreContract):
         await store.add(WORKSPACE, sample_memory("all", sample_chunk("all", terms=ANY_TERMS)), EMBEDDER)
 
         def look(snapshot: Snapshot) -> None:
-            for row, term in enumerate(ANY_TERMS):
-                rows, counts = snapshot.postings(term)
+            for row, (term, (rows, counts)) in enumerate(snapshot.postings(ANY_TERMS).items()):
                 assert rows.tolist() == [row, len(ANY_TERMS)], term[:20]
                 assert counts.tolist() == [2, 1], term[:20]
-            for absent in ("two", "words", "upper", "and", "snake", "case", "quoted", "a" * 200, "", "\ud800"):
-                assert len(snapshot.postings(absent)[0]) == 0, absent[:20]
+            absent = ("two", "words", "upper", "and", "snake", "case", "quoted", "a" * 200, "", "\ud800")
+            assert [len(rows) for rows, _ in snapshot.postings(absent).values()] == [0] * len(absent)
 
         await store.read(WORKSPACE, look)
 
@@ -115,7 +115,7 @@ class SnapshotContract(StoreContract):
         gone, old, _ = await add(store, "tea a"), await add(store, "tea b"), await add(store, "tea c")
         await store.delete(WORKSPACE, gone)
         await add(store, "tea d", replaces=old)
-        rows, counts = await store.read(WORKSPACE, lambda snapshot: snapshot.postings("tea"))
+        rows, counts = await store.read(WORKSPACE, lambda snapshot: snapshot.postings(["tea"])["tea"])
         assert (rows.tolist(), counts.tolist()) == ([0, 1], [1, 1])
 
     async def test_each_part_of_a_filter_narrows(self, store: MemoryStore) -> None:
@@ -234,7 +234,7 @@ class SnapshotContract(StoreContract):
         first = await add(store, "alpha")
         second = await add(store, "beta")
         wanted = sample_vector("beta")
-        rows, _ = await other.read(WORKSPACE, lambda snapshot: snapshot.postings("beta"))
+        rows, _ = await other.read(WORKSPACE, lambda snapshot: snapshot.postings(["beta"])["beta"])
         assert rows.tolist() == [1]
         assert (await other.read(WORKSPACE, lambda snapshot: snapshot.cosines(rows, wanted)))[0] > 0.99
         assert await other.get(WORKSPACE, second) is not None

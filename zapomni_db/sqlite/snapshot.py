@@ -1,5 +1,6 @@
 """The live chunks of one workspace at one moment: arrays from memory, the rest from the same transaction."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,8 +56,11 @@ class SQLiteSnapshot:
     def memories(self) -> int:
         return len(self.memory_numbers)
 
-    def postings(self, term: str) -> tuple[Rows, Rows]:
-        numbers, counts = terms.postings(self.connection, term)
+    def postings(self, wanted: Collection[str]) -> dict[str, tuple[Rows, Rows]]:
+        found = terms.postings(self.connection, wanted)
+        return {term: self._live(numbers, counts) for term, (numbers, counts) in found.items()}
+
+    def _live(self, numbers: Rows, counts: Rows) -> tuple[Rows, Rows]:
         rows, live = _find(self.chunk_numbers, numbers)
         return rows, counts[live]
 

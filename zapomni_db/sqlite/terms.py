@@ -1,13 +1,13 @@
 """The terms of chunks as FTS5 keeps them: any text is a term, and is found as exactly what it was."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import apsw
 import numpy as np
 
 from zapomni_db.arrays import Rows
-from zapomni_db.sqlite.connections import one
+from zapomni_db.sqlite.connections import rows
 from zapomni_db.sqlite.values import digest, integers
 
 # FTS5 would fold A to Z, split at control characters and spaces, and cut what is very long. Such terms are kept by digest,
@@ -45,9 +45,18 @@ def drop_terms(connection: apsw.Connection, chunks: Sequence[int]) -> None:
     connection.executemany("DELETE FROM term WHERE rowid = ?", [(chunk,) for chunk in chunks])
 
 
-def postings(connection: apsw.Connection, term: str) -> tuple[Rows, Rows]:
-    """The chunks that hold a term, growing, dead ones too, and how often each holds it."""
-    holding = integers(one(connection, "SELECT group_concat(doc) FROM vocabulary WHERE term = ?", token(term)))
+def postings(connection: apsw.Connection, terms: Iterable[str]) -> dict[str, tuple[Rows, Rows]]:
+    """For each term the chunks that hold it, growing, dead ones too, and how often each holds it."""
+    tokens = {token(term): term for term in terms}
+    if not tokens:
+        return {}
+    statement = "SELECT value, (SELECT group_concat(doc) FROM vocabulary WHERE term = value) FROM carray(?)"
+    found = rows(connection, statement, apsw.carray(tuple(tokens)))
+    return {tokens[token]: _counted(integers(listed)) for token, listed in found}
+
+
+def _counted(holding: Rows) -> tuple[Rows, Rows]:
+    """Each chunk once, and how often it is there."""
     ends = np.append(np.flatnonzero(holding[1:] != holding[:-1]) + 1, len(holding))[: len(holding)]
     counts = ends.copy()
     counts[1:] -= ends[:-1]

@@ -55,8 +55,7 @@ async def test_a_memory_comes_back_as_it_went_in(store, new, workspace):
         rows = np.flatnonzero(snapshot.places == snapshot.memories - 1)
         for row, found, chunk in zip(rows.tolist(), snapshot.found(rows), new.chunks, strict=True):
             assert (found.text, found.heading) == (new.text[chunk.start : chunk.end], chunk.heading)
-            for term in chunk.terms:
-                holding, counts = snapshot.postings(term)
+            for term, (holding, counts) in snapshot.postings(chunk.terms).items():
                 assert counts[holding.tolist().index(row)] == chunk.terms.count(term)
 
     await store.read(workspace, look)

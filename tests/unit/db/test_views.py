@@ -16,7 +16,7 @@ DAY = datetime(2023, 5, 8, tzinfo=UTC)
 def everything(snapshot):
     rows = np.arange(snapshot.chunks)
     arrays = (snapshot.lengths, snapshot.places, snapshot.moments, snapshot.neighbours, snapshot.codes)
-    postings = [array.tolist() for term in ("even", "odd") for array in snapshot.postings(term)]
+    postings = [array.tolist() for posting in snapshot.postings(["even", "odd"]).values() for array in posting]
     return [array.tolist() for array in arrays], postings, snapshot.found(rows), snapshot.identifiers(snapshot.places)
 
 
@@ -89,7 +89,7 @@ async def test_both_readers_see_what_their_transactions_see(tmp_path):
     store = SQLiteStore(tmp_path / "memory.db")
 
     def whole(snapshot):
-        rows, _ = snapshot.postings("common")
+        rows, _ = snapshot.postings(["common"])["common"]
         assert rows.tolist() == list(range(snapshot.chunks))
         assert len(snapshot.found(rows)) == snapshot.chunks
         assert len(snapshot.cosines(rows, np.ones(EMBEDDER.dimension, np.float32))) == snapshot.chunks

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from zapomni_core.lexicon import translations
 from zapomni_core.terms import query_terms, query_words
 
 NEIGHBOURS = {-2: 0.2, -1: 0.4, 1: 0.4, 2: 0.2}
@@ -60,17 +61,22 @@ class Reference:
     def df(self, term: str) -> int:
         return sum(term in part.terms for _, part in self.chunks)
 
-    def idf(self, term: str) -> float:
-        df = self.df(term)
+    def idf(self, df: int) -> float:
         return math.log(1 + (self.n - df + 0.5) / (df + 0.5))
 
-    def lexical(self, query: str) -> tuple[list[float], float]:
-        """The score of every chunk, and the ideal one."""
+    def lexical(self, query: str, alike=None) -> tuple[list[float], float]:
+        """The score of every chunk, and the ideal one; `alike` are words that mean the same as a term."""
+
+        def count(part: Part, term: str) -> float:
+            others = [min(map(part.terms.count, word)) for word in (alike or {}).get(term, ())]
+            return part.terms.count(term) or 0.7 * max(others, default=0)
+
         average = fmean(self.lengths)
-        idf = {term: self.idf(term) for term in query_terms(query)}
+        holding = {term: sum(count(part, term) > 0 for _, part in self.chunks) for term in query_terms(query)}
+        idf = {term: self.idf(df) for term, df in holding.items()}
         scores = []
         for (memory, part), length in zip(self.chunks, self.lengths, strict=True):
-            soft = {term: self._soft(memory, part, lambda one, term=term: one.terms.count(term)) for term in idf}
+            soft = {term: self._soft(memory, part, lambda one, term=term: count(one, term)) for term in idf}
             norm = 0.9 * (0.6 + 0.4 * length / average)
             scores.append(sum(idf[term] * soft[term] * 1.9 / (soft[term] + norm) for term in idf))
         return scores, sum(idf.values())
@@ -87,6 +93,8 @@ class Reference:
         """What a search gives; by words alone without a vector."""
         lex, ideal = self.lexical(query)
         masked = [i for i in range(self.n) if self.chunks[i][0].wanted]
+        if max((lex[i] for i in masked), default=0) < 0.5 * ideal:
+            lex, ideal = self.lexical(query, translations(query_words(query)))
         count = max(100, 4 * limit)
         chosen = set(sorted((i for i in masked if lex[i] > 0), key=lambda i: -lex[i])[:count])
         cos = [0.0] * self.n
@@ -121,7 +129,7 @@ class Reference:
 
 def _confidence(cover: float, cosine: float, searched: int) -> float:
     luck = math.sqrt(2 * math.log(max(searched, 2)))
-    return 1 / (1 + math.exp(-(-1.16 + 7.67 * cover + 15.76 * cosine - 1.58 * luck)))
+    return 1 / (1 + math.exp(-(-1.56 + 7.67 * cover + 15.76 * cosine - 1.58 * luck)))
 
 
 def _cosine(kept: Sequence[float], vector: Sequence[float]) -> float:

@@ -80,6 +80,40 @@ async def test_a_hit_found_by_its_vector_says_meaning(engine):
     assert hits[0].why == ("meaning",)
 
 
+async def test_a_hit_in_another_language_is_found_by_its_words_and_says_translation(engine, embedder):
+    embedder.failure = ProcessingError("broken")
+    for text in (
+        "Die Miete ist am Dritten fällig.",
+        "图书馆九点关门。",
+        "The bees swarmed in May.",
+        "Сестра купила велосипед.",
+    ):
+        await engine.add_memory(text)
+    for question, text in {
+        "When is the rent due?": "Die Miete ist am Dritten fällig.",
+        "when does the library close": "图书馆九点关门。",
+        "who bought a bicycle": "Сестра купила велосипед.",
+        "когда роились пчёлы": "The bees swarmed in May.",
+    }.items():
+        (hit,) = (await engine.search_memory(question, 1)).hits
+        assert (hit.text, hit.why) == (text, ("translation",))
+
+
+async def test_a_word_itself_counts_more_than_its_translation(engine, embedder):
+    embedder.failure = ProcessingError("broken")
+    await engine.add_memory("Miete Haus")
+    await engine.add_memory("rent Haus")
+    hits = (await engine.search_memory("rent of the blue unknown qwrtp")).hits
+    assert [(hit.text, hit.why) for hit in hits] == [("rent Haus", ("rent",)), ("Miete Haus", ("translation",))]
+
+
+async def test_where_words_cover_a_question_translations_do_not_count(engine, embedder):
+    embedder.failure = ProcessingError("broken")
+    await engine.add_memory("The rent is due.")
+    await engine.add_memory("Die Miete ist fällig.")
+    assert [hit.text for hit in (await engine.search_memory("rent due")).hits] == ["The rent is due."]
+
+
 async def test_a_hit_found_by_words_alone_does_not_say_meaning(engine, embedder):
     await engine.add_memory("gate code")
     embedder.failure = ProcessingError("broken")

@@ -36,7 +36,7 @@ WORDS = [
         "opal",
         "pearl",
     ],
-    *["дом", "река", "ключ", "数据库", "get_user_name", "v2", "the", "is"],
+    *["дом", "река", "ключ", "数据库", "get_user_name", "v2", "house", "key", "Datenbank", "the", "is"],
 ]
 AUTHORS = ["", "Ada", "Ada Opal", "Борис", "adamant"]
 DAY = datetime(2024, 1, 1, tzinfo=UTC)
