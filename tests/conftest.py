@@ -1,6 +1,7 @@
 """What all tests share: nothing of the developer's own settings reaches them."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 _SUPPRESSED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("zapomni", deadline=None, suppress_health_check=_SUPPRESSED)
 settings.load_profile("zapomni")
+
+# What runs in the background ignores Ctrl-C, and so would everything that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = {"e2e", "faults", "packaging", "recall"}
 

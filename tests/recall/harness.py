@@ -164,7 +164,7 @@ class _Steps:
         return ids, confidence(snapshot, rank(snapshot, all_words), all_words)
 
     def _widened(self, snapshot: SQLiteSnapshot, lexical: Lexical, postings: Postings) -> Lexical:
-        if lexical.cover(lexical.scores) >= self.profile.aligned_below:
+        if lexical.cover(lexical.scores) >= self.profile.unclear_below:
             return lexical
         return score_words(snapshot, with_translations(snapshot, self.text, postings))
 

@@ -56,7 +56,7 @@ async def draw(corpus: Path) -> list[Drawn]:
         for size in SIZES:
             count = min(size - bool(answers), len(others))
             some = [*chance.choice(others, count, replace=False), *answers[:1]]
-            covers = _covers(asked, [words[one] for one in some], below=embedder.profile.aligned_below)
+            covers = _covers(asked, [words[one] for one in some], below=embedder.profile.unclear_below)
             cosines = vectors[some] @ vector
             best = np.argsort(-(covers + cosines))[:BEST_HITS]
             features = [1.0, float(covers[best].max()), float(cosines[best].max()), luck(len(some))]

@@ -13,7 +13,7 @@ class Profile:
     and, `telling_weight` times, that of its words without stop words. `alpha_low` and `alpha_high` bound the weight
     of words against vectors; up to three quarters of it go where the best cosine is not `cosine_doubtful` but
     `cosine_sure`. A candidate whose cosine is `cosine_scale` below the best counts e times less. Where words
-    cover less than `aligned_below` of a question, their translations count too, and an embedder that gives fragments looks at
+    cover less than `unclear_below` of a question, their translations count too, and an embedder that gives fragments looks at
     `aligned_tokens` tokens of the best hits more closely: what it sees counts `alignment_weight` times as a cosine. Confidence is the logistic
     function of the bias and the weighted cover, cosine, z, and luck, which is how near something comes by chance
     where so many chunks are searched. A chunk has about `chunk_tokens` of the
@@ -30,7 +30,7 @@ class Profile:
     cosine_doubtful: float = 0.3
     cosine_sure: float = 0.6
     cosine_scale: float = 0.14
-    aligned_below: float = 0.5
+    unclear_below: float = 0.5
     aligned_tokens: int = 400
     alignment_weight: float = 0.1
     confidence_bias: float = -1.56

@@ -29,9 +29,9 @@ class Aligned:
     scores: Scores
 
 
-def is_unclear(ranked: Ranked, cover: float, profile: Profile) -> bool:
-    """Whether a closer look can change something: several hits, and words that cover too little of the question."""
-    return len(ranked.rows) > 1 and bool(ranked.meaning_part.any()) and cover < profile.aligned_below
+def can_change(ranked: Ranked) -> bool:
+    """Whether a closer look can change anything: several hits, and vectors."""
+    return len(ranked.rows) > 1 and bool(ranked.meaning_part.any())
 
 
 async def align(embedder: Embedder, query: str, hits: Sequence[SearchHit], ranked: Ranked) -> Aligned | None:

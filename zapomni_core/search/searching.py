@@ -10,7 +10,7 @@ from zapomni_core.embedding import Embedder, Profile
 from zapomni_core.errors import ZapomniError
 from zapomni_core.masking import without_paths
 from zapomni_core.models import SearchHit, SearchResult
-from zapomni_core.search.alignment import MOST_HITS, align, is_unclear
+from zapomni_core.search.alignment import MOST_HITS, align, can_change
 from zapomni_core.search.answers import cut_to, make_hits
 from zapomni_core.search.confidence import confidence, verdict
 from zapomni_core.search.lexical import Postings, score_words, with_translations
@@ -65,7 +65,7 @@ class _Answer:
 
     result: SearchResult
     ranked: Ranked
-    is_unclear: bool
+    needs_look: bool
     replies: Replies
 
 
@@ -155,7 +155,7 @@ def _unembedded(chunks: int) -> str | None:
 async def _closer(embedder: Embedder, request: SearchRequest, answered: _Answer) -> tuple[SearchHit, ...]:
     """The hits in the order that a closer look gives them, where they need one and the embedder has one to offer."""
     hits = answered.result.hits
-    if not answered.is_unclear:
+    if not answered.needs_look:
         return hits
     try:
         aligned = await align(embedder, request.query, hits, answered.ranked)
@@ -182,14 +182,14 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
     mask = snapshot.mask(request.wanted) if request.wanted else None
     lexical = score_words(snapshot, found.postings)
     cover = lexical.cover(lexical.scores if mask is None else lexical.scores[mask])
-    widened = found.postings
-    if cover < profile.aligned_below:
+    is_unclear, widened = cover < profile.unclear_below, found.postings
+    if is_unclear:
         widened = with_translations(snapshot, request.query, found.postings)
         lexical = score_words(snapshot, widened)
     question = Question(request.query, lexical, found.vector, mask, max(request.limit, MOST_HITS), profile)
     ranked = rank(snapshot, question)
-    unclear = is_unclear(ranked, cover, profile)
-    ranked = ranked if unclear else ranked[: request.limit]
+    needs_look = is_unclear and can_change(ranked)
+    ranked = ranked if needs_look else ranked[: request.limit]
     sure = confidence(snapshot, ranked, question)
     hits = make_hits(snapshot, ranked, sure, found.asked, found.postings, widened=widened)
     result = SearchResult(
@@ -201,7 +201,7 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
         memories_in_workspace=snapshot.memories,
         chunks_without_vector=int(np.count_nonzero(~snapshot.embedded if mask is None else mask & ~snapshot.embedded)),
     )
-    return _Answer(result, ranked, unclear, replies_to(snapshot, ranked, hits, mask))
+    return _Answer(result, ranked, needs_look, replies_to(snapshot, ranked, hits, mask))
 
 
 def _memories_of(places: Rows) -> int:
