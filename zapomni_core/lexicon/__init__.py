@@ -45,7 +45,7 @@ class _Known(NamedTuple):
 
 def translations(words: Sequence[QueryWord]) -> dict[str, set[Word]]:
     """For the terms of a question that are known in its language, the words of other languages that mean the same."""
-    known = [one for word in words for one in _known(word.terms)]
+    known = [one for word in dict.fromkeys(words) for one in _known(word.terms)]
     own = _languages(words, known)
     found: defaultdict[str, set[Word]] = defaultdict(set)
     for one in known:

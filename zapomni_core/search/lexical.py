@@ -20,6 +20,8 @@ K1 = 0.9
 B = 0.4
 TRANSLATED = 0.7
 """How much a translation of a word counts."""
+MOST_TRANSLATED = 50
+"""Terms of a query that is translated. What has more is no question, and looking all of it up would take a second."""
 NEIGHBOUR_WEIGHTS = np.array([0.2, 0.4, 0.4, 0.2])  # two before, one before, one after, two after
 
 
@@ -37,6 +39,8 @@ class Lexical:
 
 def with_translations(snapshot: Snapshot, query: str, postings: Postings) -> Postings:
     """The postings of a query's terms, with the chunks that hold a translation of a word and not the word itself."""
+    if len(postings) > MOST_TRANSLATED:
+        return postings
     known = translations(query_words(query))
     held = snapshot.postings({term for words in known.values() for word in words for term in word})
     others = {term: [_together([held[part] for part in word]) for word in words] for term, words in known.items()}

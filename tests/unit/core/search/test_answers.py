@@ -114,6 +114,14 @@ async def test_where_words_cover_a_question_translations_do_not_count(engine, em
     assert [hit.text for hit in (await engine.search_memory("rent due")).hits] == ["The rent is due."]
 
 
+async def test_what_is_too_long_for_a_question_is_not_translated(engine, embedder):
+    embedder.failure = ProcessingError("broken")
+    await engine.add_memory("Die Miete ist fällig.")
+    for others, found in ((48, 1), (49, 0)):
+        question = "rent due " + " ".join("q" * (number + 2) for number in range(others))
+        assert len((await engine.search_memory(question)).hits) == found
+
+
 async def test_a_hit_found_by_words_alone_does_not_say_meaning(engine, embedder):
     await engine.add_memory("gate code")
     embedder.failure = ProcessingError("broken")
