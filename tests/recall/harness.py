@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -108,16 +109,25 @@ async def ask_everything(folder: Path, corpus: Path = CORPUS, *, among: Path | N
 async def _ask(
     engine: MemoryEngine, store: SQLiteStore, embedder: DefaultEmbedder, keys: Mapping[str, str], asked: Asked
 ) -> Outcome:
-    with mock.patch.object(searching, "with_replies", wraps=searching.with_replies) as last_step:
+    widened: list[Postings] = []
+    translating = mock.patch.object(searching, "with_translations", partial(_kept, widened))
+    with translating, mock.patch.object(searching, "with_replies", wraps=searching.with_replies) as last_step:
         result = await engine.search_memory(asked.text, DEPTH)
     pruned = await store.read(engine.workspace, lambda snapshot: meaning_of(snapshot, asked.text))
     whole, rare = await embedder.embed([asked.text, pruned], query=True)
-    steps = _Steps(asked.text, whole, rare, await question_vector(embedder, pruned), embedder.profile)
+    telling = await question_vector(embedder, pruned)
+    steps = _Steps(asked.text, whole, rare, telling, widened[-1] if widened else None, embedder.profile)
     found, by_words = await store.read(engine.workspace, steps.take)
     found[CLOSER] = [hit.memory_id for hit in last_step.call_args.args[0][:DEPTH]]
     found[FULL] = [hit.memory_id for hit in result.hits]
     by_key = {step: [keys[one] for one in ids] for step, ids in found.items()}
     return Outcome(asked, by_key, result.confidence, by_words)
+
+
+def _kept(widened: list[Postings], *arguments: Any) -> Postings:
+    """The postings with translations, which the search asked for; kept to be looked at."""
+    widened.append(with_translations(*arguments))
+    return widened[-1]
 
 
 async def fill(engine: MemoryEngine, corpus: Path) -> dict[str, str]:
@@ -142,13 +152,14 @@ class _Steps:
     whole: Vector
     pruned: Vector
     telling: Vector
+    widened: Postings | None
     profile: Profile
 
     def take(self, snapshot: SQLiteSnapshot) -> tuple[dict[str, list[str]], float]:
         """By step, the ids of the memories found; and the confidence where there are no vectors."""
         postings = snapshot.postings(query_terms(self.text))
         lexical = score_words(snapshot, postings)
-        by_words, widened = self._question(lexical, None), self._widened(snapshot, lexical, postings)
+        by_words, widened = self._question(lexical, None), score_words(snapshot, self.widened or postings)
         rankings = {
             BM25: _by_textbook(snapshot, postings),
             NEIGHBOURS: rank(snapshot, replace(by_words, text="")).rows,
@@ -162,11 +173,6 @@ class _Steps:
         ids = {step: snapshot.identifiers(snapshot.places[chosen]) for step, chosen in rankings.items()}
         all_words = self._question(widened, None)
         return ids, confidence(snapshot, rank(snapshot, all_words), all_words)
-
-    def _widened(self, snapshot: SQLiteSnapshot, lexical: Lexical, postings: Postings) -> Lexical:
-        if lexical.cover(lexical.scores) >= self.profile.unclear_below:
-            return lexical
-        return score_words(snapshot, with_translations(snapshot, self.text, postings))
 
     def _question(self, lexical: Lexical, vector: Vector | None) -> Question:
         return Question(self.text, lexical, vector, None, DEPTH, self.profile)

@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from zapomni_core import stopwords
@@ -90,5 +90,5 @@ def _beginning(term: str) -> Iterator[_Known]:
 @cache
 def _text() -> str:
     """The lines without the first, which names the languages; a space before and after every word."""
-    lines = files(__package__).joinpath("words.txt").read_text("utf-8").partition("\n")[2]
+    lines = Path(__file__).with_name("words.txt").read_text("utf-8").partition("\n")[2]
     return "\n " + lines.replace(",", " ,").replace("\n", " \n ")

@@ -1,9 +1,10 @@
 """Words of one meaning in thirteen languages: what is in the file, and what is found in it."""
 
-from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
+from zapomni_core import lexicon
 from zapomni_core.lexicon import translations
 from zapomni_core.terms import query_words, terms
 
@@ -12,7 +13,7 @@ LANGUAGES = ["en", "de", "es", "fr", "it", "pt", "nl", "pl", "uk", "ru", "tr", "
 
 @pytest.fixture(scope="module")
 def lines():
-    text = files("zapomni_core.lexicon").joinpath("words.txt").read_text("utf-8")
+    text = Path(lexicon.__file__).with_name("words.txt").read_text("utf-8")
     return [[cell.split(", ") for cell in line.split(" | ")] for line in text.splitlines()]
 
 
