@@ -69,7 +69,7 @@ class SearchResult(BaseModel):
     text: str
     similarity_score: float = Field(ge=0.0, le=1.0)
     why: list[str] = Field(
-        default_factory=list, description="The query's words that it holds; meaning, conversation, author."
+        default_factory=list, description="The query's words that it holds; translation, meaning, conversation, author."
     )
     kind: str = "memory"
     heading: str = ""
