@@ -13,10 +13,10 @@ class Profile:
     and, `telling_weight` times, that of its words without stop words. `alpha_low` and `alpha_high` bound the weight
     of words against vectors; up to three quarters of it go where the best cosine is not `cosine_doubtful` but
     `cosine_sure`. A candidate whose cosine is `cosine_scale` below the best counts e times less. Where words
-    cover less than `unclear_below` of a question, their translations count too, and an embedder that gives fragments looks at
-    `aligned_tokens` tokens of the best hits more closely: what it sees counts `alignment_weight` times as a cosine. Confidence is the logistic
-    function of the bias and the weighted cover, cosine, z, and luck, which is how near something comes by chance
-    where so many chunks are searched. A chunk has about `chunk_tokens` of the
+    cover less than `unclear_below` of a question, their translations count too, and an embedder that gives fragments
+    looks at `aligned_tokens` tokens of the best hits more closely: what it sees counts `alignment_weight` times as a
+    cosine. Confidence is the logistic function of the bias and the weighted cover, cosine, z, and luck, which is how
+    near something comes by chance where so many chunks are searched. A chunk has about `chunk_tokens` of the
     embedder's tokens, after `overlap_tokens` of the chunk before. `rescored` candidates get their exact cosine,
     `rescored_in_large` in a store of more than 200,000 chunks. A batch ends at `batch_texts` texts or
     `batch_characters` characters, whichever comes first.

@@ -12,7 +12,19 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from zapomni_core import stopwords
+from zapomni_core.stopwords import (
+    DUTCH,
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    ITALIAN,
+    POLISH,
+    PORTUGUESE,
+    RUSSIAN,
+    SPANISH,
+    TURKISH,
+    UKRAINIAN,
+)
 from zapomni_core.terms import QueryWord, terms
 
 Word = tuple[str, ...]
@@ -22,17 +34,8 @@ _WORD = re.compile(r"[^ ,|\n]+")
 _LONGEST = 50  # characters of a word, and more
 _SHORT = 3
 _UNSPACED = "\u0e00"  # before it, scripts put spaces between words
-_STOP_WORDS = (
-    *(stopwords.ENGLISH, stopwords.GERMAN, stopwords.SPANISH, stopwords.FRENCH, stopwords.ITALIAN),
-    *(
-        stopwords.PORTUGUESE,
-        stopwords.DUTCH,
-        stopwords.POLISH,
-        stopwords.UKRAINIAN,
-        stopwords.RUSSIAN,
-        stopwords.TURKISH,
-    ),
-)  # in the order of the cells; the others have none
+_STOP_WORDS = (ENGLISH, GERMAN, SPANISH, FRENCH, ITALIAN, PORTUGUESE, DUTCH, POLISH, UKRAINIAN, RUSSIAN, TURKISH)
+"""In the order of the cells; the languages of the others put no spaces."""
 
 
 class _Known(NamedTuple):
