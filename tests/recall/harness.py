@@ -16,7 +16,7 @@ from zapomni_core.embedding import DefaultEmbedder, Profile
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.search import searching
 from zapomni_core.search.confidence import confidence
-from zapomni_core.search.lexical import Lexical, Postings, inverse_frequency, score_words, with_translations
+from zapomni_core.search.lexical import Lexical, Postings, inverse_frequency, score_words, translated
 from zapomni_core.search.ranking import Question, rank
 from zapomni_core.search.searching import question_vector, without_common_words
 from zapomni_core.terms import query_terms
@@ -109,14 +109,14 @@ async def ask_everything(folder: Path, corpus: Path = CORPUS, *, among: Path | N
 async def _ask(
     engine: MemoryEngine, store: SQLiteStore, embedder: DefaultEmbedder, keys: Mapping[str, str], asked: Asked
 ) -> Outcome:
-    widened: list[Postings] = []
-    translating = mock.patch.object(searching, "with_translations", partial(_kept, widened))
+    kept: list[Postings] = [{}]
+    translating = mock.patch.object(searching, "translated", partial(_kept, kept))
     with translating, mock.patch.object(searching, "with_replies", wraps=searching.with_replies) as last_step:
         result = await engine.search_memory(asked.text, DEPTH)
     pruned = await store.read(engine.workspace, lambda snapshot: meaning_of(snapshot, asked.text))
     whole, rare = await embedder.embed([asked.text, pruned], query=True)
     telling = await question_vector(embedder, pruned)
-    steps = _Steps(asked.text, whole, rare, telling, widened[-1] if widened else None, embedder.profile)
+    steps = _Steps(asked.text, whole, rare, telling, kept[-1], embedder.profile)
     found, by_words = await store.read(engine.workspace, steps.take)
     found[CLOSER] = [hit.memory_id for hit in last_step.call_args.args[0][:DEPTH]]
     found[FULL] = [hit.memory_id for hit in result.hits]
@@ -124,10 +124,10 @@ async def _ask(
     return Outcome(asked, by_key, result.confidence, by_words)
 
 
-def _kept(widened: list[Postings], *arguments: Any) -> Postings:
-    """The postings with translations, which the search asked for; kept to be looked at."""
-    widened.append(with_translations(*arguments))
-    return widened[-1]
+def _kept(kept: list[Postings], *arguments: Any) -> Postings:
+    """What translations add, which the search asked for; kept to be looked at."""
+    kept.append(translated(*arguments))
+    return kept[-1]
 
 
 async def fill(engine: MemoryEngine, corpus: Path) -> dict[str, str]:
@@ -152,14 +152,14 @@ class _Steps:
     whole: Vector
     pruned: Vector
     telling: Vector
-    widened: Postings | None
+    translated: Postings
     profile: Profile
 
     def take(self, snapshot: SQLiteSnapshot) -> tuple[dict[str, list[str]], float]:
         """By step, the ids of the memories found; and the confidence where there are no vectors."""
         postings = snapshot.postings(query_terms(self.text))
         lexical = score_words(snapshot, postings)
-        by_words, widened = self._question(lexical, None), score_words(snapshot, self.widened or postings)
+        by_words, widened = self._question(lexical, None), score_words(snapshot, {**postings, **self.translated})
         rankings = {
             BM25: _by_textbook(snapshot, postings),
             NEIGHBOURS: rank(snapshot, replace(by_words, text="")).rows,

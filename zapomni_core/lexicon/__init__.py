@@ -31,7 +31,6 @@ Word = tuple[str, ...]
 """A word by its terms: one, or where a script has no spaces as many as it has pairs of neighbouring characters."""
 
 _WORD = re.compile(r"[^ ,|\n]+")
-_LONGEST = 50  # characters of a word, and more
 _SHORT = 3
 _UNSPACED = "\u0e00"  # before it, scripts put spaces between words
 _STOP_WORDS = (ENGLISH, GERMAN, SPANISH, FRENCH, ITALIAN, PORTUGUESE, DUTCH, POLISH, UKRAINIAN, RUSSIAN, TURKISH)
@@ -85,7 +84,7 @@ def _beginning(term: str) -> Iterator[_Known]:
     at = text.find(start)
     while at >= 0:
         line, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-        word = _WORD.findall(text, at, at + _LONGEST)[0]
+        word = text[at + 1 : text.index(" ", at + 1)]
         yield _Known(tuple(terms(word)), text.count("|", line, at), text[line:end].split("|"))
         at = text.find(start, at + 1)
 

@@ -29,16 +29,16 @@ def make_hits(
     asked: Mapping[str, str],
     postings: Postings,
     *,
-    widened: Postings,
+    translated: Postings,
 ) -> list[SearchHit]:
-    """The hits, best first. `asked` are the query's terms with the words that gave them; widened postings have translations.
+    """The hits, best first. `asked` are the query's terms with the words that gave them, `translated` what translations add.
 
     A hit's score is the confidence, scaled by how it compares with the best hit.
     """
     best = ranked.scores.max(initial=0)
     shares = ranked.scores / best if best else np.ones(len(ranked.rows))
     found = snapshot.found(ranked.rows)
-    reasons = _reasons(snapshot, ranked, asked, postings, widened)
+    reasons = _reasons(snapshot, ranked, asked, postings, translated)
     return [hit_of(one, confidence * float(share), why) for one, share, why in zip(found, shares, reasons, strict=True)]
 
 
@@ -86,13 +86,13 @@ def hit_of(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
 
 
 def _reasons(
-    snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, str], postings: Postings, widened: Postings
+    snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, str], postings: Postings, translated: Postings
 ) -> list[tuple[str, ...]]:
     """For each hit: the query's words in it as written, and `translation`, `meaning` and the like where they carried it."""
     held = {term: _among(postings[term][0], ranked.rows) for term in asked}
     told = np.zeros(len(ranked.rows), dtype=bool)
-    for term, own in held.items():
-        told |= ~own & _among(widened[term][0], ranked.rows)
+    for term, (rows, _) in translated.items():
+        told |= ~held[term] & _among(rows, ranked.rows)
     lent = np.zeros(len(ranked.rows), dtype=bool)
     around = snapshot.neighbours[snapshot.places[ranked.rows]]
     if around.max(initial=-1) >= 0:

@@ -37,14 +37,14 @@ class Lexical:
         return min(1.0, float(scores.max(initial=0)) / self.ideal) if self.ideal else 0.0
 
 
-def with_translations(snapshot: Snapshot, query: str, postings: Postings) -> Postings:
-    """The postings of a query's terms, with the chunks that hold a translation of a word and not the word itself."""
+def translated(snapshot: Snapshot, query: str, postings: Postings) -> Postings:
+    """Of a query's terms that have translations, the postings with the chunks that hold one and not the word itself."""
     if len(postings) > MOST_TRANSLATED:
-        return postings
+        return {}
     known = translations(query_words(query))
     held = snapshot.postings({term for words in known.values() for word in words for term in word})
     others = {term: [_together([held[part] for part in word]) for word in words] for term, words in known.items()}
-    return {term: _with_others(snapshot.chunks, own, others.get(term, ())) for term, own in postings.items()}
+    return {term: _with_others(snapshot.chunks, postings[term], some) for term, some in others.items()}
 
 
 def _with_others(chunks: int, own: Posting, others: Iterable[Posting]) -> Posting:

@@ -13,7 +13,7 @@ from zapomni_core.models import SearchHit, SearchResult
 from zapomni_core.search.alignment import MOST_HITS, align, can_change
 from zapomni_core.search.answers import cut_to, make_hits
 from zapomni_core.search.confidence import confidence, verdict
-from zapomni_core.search.lexical import Postings, score_words, with_translations
+from zapomni_core.search.lexical import Postings, score_words, translated
 from zapomni_core.search.ranking import Question, Ranked, rank
 from zapomni_core.search.replies import Replies, replies_to, with_replies
 from zapomni_core.telemetry import timed
@@ -182,16 +182,16 @@ def _answer(snapshot: Snapshot, profile: Profile, request: SearchRequest, found:
     mask = snapshot.mask(request.wanted) if request.wanted else None
     lexical = score_words(snapshot, found.postings)
     cover = lexical.cover(lexical.scores if mask is None else lexical.scores[mask])
-    is_unclear, widened = cover < profile.unclear_below, found.postings
-    if is_unclear:
-        widened = with_translations(snapshot, request.query, found.postings)
-        lexical = score_words(snapshot, widened)
+    is_unclear = cover < profile.unclear_below
+    in_others = translated(snapshot, request.query, found.postings) if is_unclear else {}
+    if in_others:
+        lexical = score_words(snapshot, {**found.postings, **in_others})
     question = Question(request.query, lexical, found.vector, mask, max(request.limit, MOST_HITS), profile)
     ranked = rank(snapshot, question)
     needs_look = is_unclear and can_change(ranked)
     ranked = ranked if needs_look else ranked[: request.limit]
     sure = confidence(snapshot, ranked, question)
-    hits = make_hits(snapshot, ranked, sure, found.asked, found.postings, widened=widened)
+    hits = make_hits(snapshot, ranked, sure, found.asked, found.postings, translated=in_others)
     result = SearchResult(
         hits=tuple(hits),
         confidence=sure,

@@ -52,7 +52,7 @@ def postings(connection: apsw.Connection, terms: Iterable[str]) -> dict[str, tup
         return {}
     statement = "SELECT value, (SELECT group_concat(doc) FROM vocabulary WHERE term = value) FROM carray(?)"
     found = rows(connection, statement, apsw.carray(tuple(tokens)))
-    return {tokens[token]: _counted(integers(listed)) for token, listed in found}
+    return {tokens[kept]: _counted(integers(listed)) for kept, listed in found}
 
 
 def _counted(holding: Rows) -> tuple[Rows, Rows]:
