@@ -82,7 +82,7 @@ def test_a_detail_of_a_note_in_another_language_keeps_its_floor(outcomes):
     """Four of five are not reached here: docs/decisions/0005-search.md."""
     recall = Recall.of(by_kind(outcomes)["crosslingual"], FULL)
     assert recall.first >= 0.69
-    assert recall.five >= 0.86
+    assert recall.five >= 0.88
 
 
 def test_a_plain_fact_in_another_language_is_found_first_four_times_of_five(plain):
@@ -102,5 +102,5 @@ def test_what_is_not_stored_is_seldom_called_good(outcomes):
 
 def test_what_is_stored_is_not_denied(outcomes):
     answerable = [one for one in outcomes if one.asked.answers]
-    assert share(answerable, lambda one: one.confidence >= NOTHING_BELOW) >= 0.92
+    assert share(answerable, lambda one: one.confidence >= NOTHING_BELOW) >= 0.93
     assert share(answerable, lambda one: one.confidence >= WEAK_BELOW) >= 0.81

@@ -71,6 +71,29 @@ def test_only_words_of_other_languages_are_told():
     assert not {"purchas", "bought"} & translated("what did we buy")["buy"]
 
 
-@pytest.mark.parametrize("question", ["", "the of and", "zyxwv qwrtp", "v2 x i", "§ 7", "\ud800", "|", "-", ", |"])
+def test_function_words_tell_the_language():
+    """German Gift is poison, an English gift is a present."""
+    assert "poison" in translated("Wo ist das Gift?")["gift"]
+    assert "geschenk" in translated("where is the gift")["gift"]
+    assert not {"present", "cadeau"} & translated("Wo ist das Gift?")["gift"]
+
+
+def test_without_function_words_any_language_of_the_script_may_be_meant():
+    assert {"poison", "geschenk"} <= translated("gift")["gift"]
+
+
+def test_a_word_counts_in_the_meanings_of_which_it_is_the_most_usual_word():
+    """A key opens a door; of what one presses, button is the more usual word."""
+    assert "schlüssel" in translated("where is the key")["key"]
+    assert "knopf" not in translated("where is the key")["key"]
+    assert "knopf" in translated("where is the button")["button"]
+
+
+def test_what_is_not_known_may_be_a_name_in_another_alphabet():
+    assert "шмидт" in translated("where does Schmidt work")["schmidt"]
+    assert "schmidt" in translated("где работает Шмидт")["шмидт"]
+
+
+@pytest.mark.parametrize("question", ["", "the of and", "zzx9 qq", "v2 x i", "§ 7", "\ud800", "|", "-", ", |", "4711"])
 def test_what_is_not_known_has_no_translation(question):
     assert translated(question) == {}
