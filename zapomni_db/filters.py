@@ -18,7 +18,7 @@ class Filter:
     """What a memory must be to be searched. An empty part asks for nothing.
 
     `tags` must all be there; of `sources`, `kinds`, `conversations`, `authors` and of each metadata key, any one value.
-    Dates are inclusive, on the timestamp, else on the creation.
+    Metadata that is a list has each of its values. Dates are inclusive, on the timestamp, else on the creation.
     """
 
     tags: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What filters can ask for: a digest of each tag, source, kind, conversation, author and plain metadata value of a memory.
+"""What filters can ask for: a digest of each tag, source, kind, conversation, author and metadata value of a memory.
 
 One narrow table answers every part of a filter but the dates, and nothing that a caller sends becomes part of a statement.
 """
@@ -16,6 +16,8 @@ from zapomni_db.sqlite.connections import one
 from zapomni_db.sqlite.values import digest, integers
 
 _SHORT = 200  # characters
+_MOST_LISTED = 100
+"""Values of a list that can be asked for; what has more is data, such as a vector."""
 
 
 def facets_of(
@@ -32,7 +34,7 @@ def facets_of(
     named = (("kind", kind), ("source", source), ("author", author), ("conversation", conversation))
     facets = {_facet(workspace, name, value) for name, value in named if value}
     facets.update([_facet(workspace, "tag", tag) for tag in tags])
-    facets.update([_facet(workspace, "metadata", key, one) for key, one in metadata.items() if _is_scalar(one)])
+    facets.update(_of_metadata(workspace, metadata))
     return facets
 
 
@@ -53,6 +55,14 @@ def asked(workspace: str, wanted: Filter) -> Iterator[tuple[bytes, ...]]:
 def keep_facets(connection: apsw.Connection, facets: Iterable[tuple[bytes, int]]) -> None:
     """Let memories be filtered by these, each before its memory."""
     connection.executemany("INSERT INTO facet VALUES(?, ?)", facets)
+
+
+def ask_for_lists(connection: apsw.Connection) -> None:
+    """Let memories be filtered by what their metadata list, too; earlier versions did not."""
+    listing = connection.execute("SELECT id, workspace, metadata FROM memory WHERE metadata LIKE '%[%'")
+    for memory, workspace, metadata in listing:
+        facets = _of_metadata(workspace, json.loads(metadata))
+        connection.executemany("INSERT OR IGNORE INTO facet VALUES(?, ?)", [(facet, memory) for facet in facets])
 
 
 def drop_facets(connection: apsw.Connection, memory: int, facets: Iterable[bytes]) -> None:
@@ -79,6 +89,10 @@ def holding(connection: apsw.Connection, group: Sequence[bytes]) -> Rows:
     )
 
 
+def _of_metadata(workspace: str, metadata: Mapping[str, Any]) -> set[bytes]:
+    return {_facet(workspace, "metadata", key, one) for key, value in metadata.items() for one in _scalars(value)}
+
+
 def _facet(*parts: Scalar) -> bytes:
     """What memories have in common is asked for again and again; what is long hardly is, and would fill the room."""
     for part in parts:
@@ -99,5 +113,9 @@ def _whole(value: Scalar) -> Scalar:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
+def _scalars(value: Any) -> list[Scalar]:
+    """What a value of metadata can be asked for by: itself, or each that it lists."""
+    if value is None or isinstance(value, str | int | float):
+        return [value]
+    listed = value if isinstance(value, list | tuple) and len(value) <= _MOST_LISTED else []
+    return [one for one in listed if one is None or isinstance(one, str | int | float)]

@@ -8,6 +8,7 @@ import apsw
 
 from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.conversations.tables import create_conversations
+from zapomni_db.sqlite.facets import ask_for_lists
 from zapomni_db.sqlite.graph.tables import add_graph
 from zapomni_db.sqlite.job_table import create_job_table
 
@@ -82,7 +83,14 @@ def _link_by_replacement(connection: apsw.Connection) -> None:
 Migration = Callable[[apsw.Connection], None]
 
 # The first makes an empty file a store of version 1, the second makes that one of version 2, and so on.
-MIGRATIONS: list[Migration] = [_create, create_job_table, create_conversations, add_graph, _link_by_replacement]
+MIGRATIONS: list[Migration] = [
+    _create,
+    create_job_table,
+    create_conversations,
+    add_graph,
+    _link_by_replacement,
+    ask_for_lists,
+]
 
 
 def migrate(connection: apsw.Connection) -> None:

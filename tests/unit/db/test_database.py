@@ -4,10 +4,12 @@ import threading
 from contextlib import closing
 
 import apsw
+import numpy as np
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
 from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
+from zapomni_db.filters import Filter
 from zapomni_db.sqlite import SQLiteStore, schema
 from zapomni_db.sqlite.database import Database
 
@@ -154,3 +156,19 @@ async def test_links_of_an_older_store_are_kept(path, monkeypatch):
     old, new = await store.get("default", "old"), await store.get("default", "new")
     assert (old.replaced_by, old.replaces, new.replaced_by, new.replaces) == ("new", (), None, ("old",))
     await store.close()
+
+
+async def test_an_older_store_can_be_filtered_by_what_metadata_list_once_it_is_opened(store, path):
+    listing, plain = {"rooms": ["hall", 7], "deep": [["hall"]], "long": list(range(101))}, {"room": "hall [7]"}
+    for text, metadata in (("a", listing), ("b", plain), ("c", {})):
+        await store.add("default", sample_memory(text, metadata=metadata), EMBEDDER)
+    await store.close()
+    with closing(apsw.Connection(str(path))) as connection:
+        listed = "digest NOT IN (SELECT digest FROM facet GROUP BY digest HAVING count(*) > 1) AND memory = 1"
+        connection.execute(f"DELETE FROM facet WHERE {listed}; PRAGMA user_version = 5").fetchall()
+    newer = SQLiteStore(path)
+    rooms = [Filter(metadata={"rooms": values}) for values in (("hall",), (7,), ("attic",))]
+    found = await newer.read("default", lambda snapshot: [np.flatnonzero(snapshot.mask(one)).tolist() for one in rooms])
+    assert found == [[0], [0], []]
+    assert await newer.check() == []
+    await newer.close()
