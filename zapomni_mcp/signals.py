@@ -4,8 +4,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from threading import Timer
 
 END_SECONDS = 20.0
@@ -16,28 +17,50 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @asynccontextmanager
 async def stopping_on_signals() -> AsyncIterator[asyncio.Event]:
-    """An event that is set by the first signal; whoever is still inside END_SECONDS later is ended with the process."""
+    """An event that is set by the first signal; whoever is still inside END_SECONDS later is ended with the process.
+
+    A signal is heard between any two steps of Python, so also where a tool blocks the event loop.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    end = Timer(END_SECONDS, os._exit, [1])
-    end.daemon = True
+    call_off: Callable[[], object] | None = None
 
-    def ask(number: int) -> None:
-        if stop.is_set():
+    def hear(number: int, _frame: object) -> None:
+        nonlocal call_off
+        if call_off:
             os._exit(128 + number)
-        stop.set()
-        end.start()
+        call_off = _end_after(END_SECONDS)
+        loop.call_soon_threadsafe(stop.set)
 
-    if sys.platform == "win32":
-        for number in _SIGNALS:
-            signal.signal(number, lambda got, _frame: loop.call_soon_threadsafe(ask, got))
-    else:
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, ask, number)
+    for number in _SIGNALS:
+        if sys.platform != "win32":
+            loop.add_signal_handler(
+                number, stop.set
+            )  # for a loop that waits: it is woken, whatever thread is interrupted
+        signal.signal(number, hear)
     try:
         yield stop
     finally:
-        end.cancel()
+        if call_off:
+            call_off()
         if sys.platform != "win32":
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
+
+
+if sys.platform == "win32":
+
+    def _end_after(seconds: float) -> Callable[[], object]:
+        """End this process; what is returned calls it off."""
+        timer = Timer(seconds, os._exit, [1])
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
+
+else:
+
+    def _end_after(seconds: float) -> Callable[[], object]:
+        """Let the system end this process, whatever it is doing then; what is returned calls it off."""
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        return partial(signal.setitimer, signal.ITIMER_REAL, 0)

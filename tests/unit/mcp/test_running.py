@@ -1,4 +1,5 @@
 import asyncio
+import signal
 import subprocess
 import sys
 
@@ -22,10 +23,37 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize(("seconds", "code"), [(0, 0), (3600, 1)])
+BLOCKING = """
+import asyncio, os, signal, threading, time
+from zapomni_mcp import signals
+
+async def main():
+    async with signals.stopping_on_signals():
+        for moment in {moments}:
+            threading.Timer(moment, os.kill, [os.getpid(), signal.SIGTERM]).start()
+        {block}
+
+signals.END_SECONDS = 0.5
+asyncio.run(main())
+"""
+
+
+def ended(code):
+    return subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(0, 0), (3600, -signal.SIGALRM)])
 def test_whoever_takes_too_long_after_a_signal_is_ended(seconds, code):
-    done = subprocess.run([sys.executable, "-c", STUBBORN.format(seconds=seconds)], timeout=30, check=False)
-    assert done.returncode == code
+    assert ended(STUBBORN.format(seconds=seconds)) == code
+
+
+@pytest.mark.parametrize("block", ["time.sleep(3600)", "while True: pass"])
+def test_a_signal_ends_a_process_whose_event_loop_is_blocked(block):
+    assert ended(BLOCKING.format(moments=[0.1], block=block)) == -signal.SIGALRM
+
+
+def test_a_second_signal_ends_it_at_once_although_its_event_loop_is_blocked():
+    assert ended(BLOCKING.format(moments=[0.1, 0.2], block="time.sleep(3600)")) == 128 + signal.SIGTERM
 
 
 async def exiting(error):
