@@ -75,6 +75,9 @@ class App:
         self._loader.load(found, meanwhile)
         for plugin in self.report.in_state("failed"):
             log.warning("plugin_failed", extra=_failure(plugin))
+        for plugin in self.report:
+            for warning in plugin.warnings:
+                log.warning("plugin_warning", extra={"plugin": plugin.name, "warning": warning})
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
         if self._builds_parts and any(one.entry_point for one in found):  # else nobody was asked for parts
             problems += _missing_parts(self.settings, self._providers, self.report.in_state("failed"))

@@ -557,13 +557,16 @@ def test_a_file_whose_name_will_not_do_is_to_be_renamed(tmp_path, name):
     assert "entry point" not in report.fix
 
 
-def test_a_plugin_without_hooks_is_told_that_it_offers_nothing():
+def test_a_plugin_without_hooks_is_told_that_it_offers_nothing(caplog):
     forgetful = ModuleType("forgetful")
     forgetful.greet = make_tool("greet")
     app = load(forgetful=forgetful, good=offering())
     assert app.report.get("forgetful").state == "loaded"
-    assert app.report.get("forgetful").warnings[0].startswith("it implements no hook")
+    [warning] = app.report.get("forgetful").warnings
+    assert warning.startswith("it implements no hook")
     assert app.report.get("good").warnings == []
+    logged = [(one.plugin, one.warning) for one in caplog.records if one.message == "plugin_warning"]
+    assert logged == [("forgetful", warning)]
 
 
 def test_the_owner_of_a_tool_may_be_spelled_as_any_plugins_name():
