@@ -95,15 +95,19 @@ def questions(corpus: Path = CORPUS) -> list[Asked]:
     ]
 
 
-async def ask_everything(folder: Path, corpus: Path = CORPUS, *, among: Path | None = None) -> list[Outcome]:
-    """Store a corpus in a new store in this folder, `among` another one's memories, and ask everything."""
+async def ask_everything(folder: Path, *corpora: Path) -> list[list[Outcome]]:
+    """Store a corpus in a new store in this folder and ask everything of it, then the next one beside it, and so on."""
     embedder, store = DefaultEmbedder(), SQLiteStore(folder / "recall.db")
     engine = MemoryEngine(store=store, embedder=embedder)
+    keys: dict[str, str] = {}
+    asked = []
     try:
-        keys = (await fill(engine, among) if among else {}) | await fill(engine, corpus)
-        return [await _ask(engine, store, embedder, keys, asked) for asked in questions(corpus)]
+        for corpus in corpora:
+            keys |= await fill(engine, corpus)
+            asked.append([await _ask(engine, store, embedder, keys, one) for one in questions(corpus)])
     finally:
         await engine.close()
+    return asked
 
 
 async def _ask(

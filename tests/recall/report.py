@@ -9,7 +9,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.recall.harness import STEPS, Outcome, Recall, ask_everything, by_kind, mean_over_kinds, share
+from tests.recall.harness import CORPUS, STEPS, Outcome, Recall, ask_everything, by_kind, mean_over_kinds, share
 from zapomni_core.search.confidence import NOTHING_BELOW, WEAK_BELOW
 
 MEASURES: dict[str, Callable[[Recall], float]] = {
@@ -67,4 +67,5 @@ def percent(value: float) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        sys.stdout.write(report(asyncio.run(ask_everything(Path(folder)))) + "\n")
+        [outcomes] = asyncio.run(ask_everything(Path(folder), CORPUS))
+        sys.stdout.write(report(outcomes) + "\n")

@@ -39,16 +39,20 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory):
-    outcomes = asyncio.run(ask_everything(tmp_path_factory.mktemp("recall")))
-    sys.stdout.write("\n" + report(outcomes) + "\n")
-    return outcomes
+def asked(tmp_path_factory):
+    return asyncio.run(ask_everything(tmp_path_factory.mktemp("recall"), CORPUS, PLAIN))
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory):
+def outcomes(asked):
+    sys.stdout.write("\n" + report(asked[0]) + "\n")
+    return asked[0]
+
+
+@pytest.fixture(scope="module")
+def plain(asked):
     """Sixty plain facts, each asked in another language, among all that the corpus holds."""
-    return asyncio.run(ask_everything(tmp_path_factory.mktemp("plain"), PLAIN, among=CORPUS))
+    return asked[1]
 
 
 def test_every_kind_is_measured(outcomes):

@@ -320,7 +320,7 @@ def _sigmoid(values: Floats) -> Floats:
 
 async def _main(folder: Path) -> str:
     (folder / "asked").mkdir()
-    outcomes = await ask_everything(folder / "asked", TUNING)
+    [outcomes] = await ask_everything(folder / "asked", TUNING)
     evidence = await gather(folder)
     return "\n\n".join([report(outcomes), weights_report(evidence), confidence_report(evidence)])
 
