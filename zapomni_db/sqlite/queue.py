@@ -258,7 +258,7 @@ def retry(connection: apsw.Connection, workspace: str, uids: Sequence[str] | Non
         " updated_at = :now WHERE workspace = :workspace"
         " AND (state = 'failed' OR state = 'queued' AND due_at > :now)"
     )
-    bound = {"now": now(), "workspace": workspace}
+    bound: dict[str, str | int] = {"now": now(), "workspace": workspace}
     if uids is None:
         connection.execute(statement, bound)
         return int(connection.changes())

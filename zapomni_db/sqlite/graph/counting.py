@@ -62,7 +62,7 @@ def unread(
     connection: apsw.Connection, workspace: str, extractor: str, limit: int, after: str | None
 ) -> tuple[list[str], int]:
     """Ids of live memories that an extractor has not read, from after one on, and how many there are in all."""
-    bound = {
+    bound: dict[str, str | int] = {
         "workspace": check_text("workspace", workspace),
         "extractor": check_text("extractor", extractor),
         "after": _number(connection, workspace, after),
