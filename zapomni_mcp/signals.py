@@ -33,10 +33,8 @@ async def stopping_on_signals() -> AsyncIterator[asyncio.Event]:
         loop.call_soon_threadsafe(stop.set)
 
     for number in _SIGNALS:
-        if sys.platform != "win32":
-            loop.add_signal_handler(
-                number, stop.set
-            )  # for a loop that waits: it is woken, whatever thread is interrupted
+        if sys.platform != "win32":  # it wakes a loop that waits, whatever thread is interrupted
+            loop.add_signal_handler(number, stop.set)
         signal.signal(number, hear)
     try:
         yield stop

@@ -44,12 +44,12 @@ _IN_LATIN, _IN_CYRILLIC, _IN_UNSPACED = {0, 1, 2, 3, 4, 5, 6, 7, 10}, {8, 9}, {1
 
 
 class _Known(NamedTuple):
-    """A word of a question, the language that it was found in, at which place of its cell, and what means the same, by language."""
+    """A word of a question, the language that it was found in, at which place of its cell, and the line of its meaning."""
 
     word: Word
     language: int
     place: int
-    meaning: list[str]
+    meaning: str
 
 
 def translations(words: Sequence[QueryWord]) -> dict[str, set[Word]]:
@@ -63,7 +63,7 @@ def translations(words: Sequence[QueryWord]) -> dict[str, set[Word]]:
     own = _most(votes)
     found: defaultdict[str, set[Word]] = defaultdict(set)
     for one in _usual([one for one in known if one.language in own]):
-        others = [cell for language, cell in enumerate(one.meaning) if language not in own]
+        others = [cell for language, cell in enumerate(one.meaning.split("|")) if language not in own]
         alike = {tuple(terms(other)) for cell in others for other in _WORD.findall(cell)} - {(), one.word}
         for term in one.word:
             found[term] |= alike
@@ -108,7 +108,7 @@ def _beginning(term: str, likely: set[int]) -> Iterator[_Known]:
             line = column.rfind("\n", 0, at) + 1
             number, word = column[line : column.index(" ", line)], column[at + 1 : column.index(" ", at + 1)]
             place = column.count(",", line, at)
-            yield _Known(tuple(terms(word)), language, place, _meanings()[int(number)].split("|"))
+            yield _Known(tuple(terms(word)), language, place, _meanings()[int(number)])
             at = column.find(start, at + 1)
 
 

@@ -3,22 +3,29 @@
 # ruff: noqa: RUF001 (Cyrillic looks like Latin)
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import NamedTuple
 
 MOST = 32
 """Spellings of a word that are tried, the most usual first."""
 LEAST_LETTERS = 3
 
-_Table = Mapping[str, list[str]]
+
+class _Alphabet(NamedTuple):
+    """What is written in an alphabet for letters of the other one, the most usual first."""
+
+    written: dict[str, list[str]]
+    letters: re.Pattern[str]
 
 
-def _table(lines: str) -> _Table:
-    """Letters, each with what is written for it; the most usual first, `-` for nothing."""
+def _alphabet(lines: str) -> _Alphabet:
+    """Letters with what is written for them, `-` for nothing; those that count together are found before single ones."""
     pairs = [line.split() for line in lines.split(",")]
-    return {letters: ["" if one == "-" else one for one in others] for letters, *others in pairs}
+    written = {letters: ["" if one == "-" else one for one in others] for letters, *others in pairs}
+    return _Alphabet(written, re.compile("|".join(sorted(written, key=len, reverse=True))))
 
 
-_CYRILLIC = _table("""
+_CYRILLIC = _alphabet("""
     shch щ, tsch ч, sch ш сч, zh ж, kh х, ch ч х ш к, sh ш, ts ц, tz ц, cz ч, sz ш, ck к, ph ф, th т, gh г, qu кв, ks кс,
     ya я, ja я, ia ия я, yu ю, ju ю жу, yo е йо, jo е джо, ye е, je е, oo у, ee и, ou у, ei ей ай, ai ай, ay ай эй, ey ей и,
     oy ой, ii ий, iy ий, ij ий, ll лл л, mm мм м, nn нн н, pp пп п, ss сс с, tt тт т, dt дт т,
@@ -27,7 +34,7 @@ _CYRILLIC = _table("""
     ä е я, ö е, ü ю у, ß с, à а, á а, â а, ç ч с, è е э, é е э, ê е, ë е, í и, î и, ñ нь, ó о у, ô о, ú у,
     ć ч, ğ г, ı ы и, ł л, ń н нь, ś с, ş ш, ź з, ż ж
 """)
-_LATIN = _table("""
+_LATIN = _alphabet("""
     дж j dzh, кс x ks, ия ia iya ija, ья ya ia ja, ий iy ii y, ый y yi,
     а a, б b, в v w, г g h, д d, е e ye, ё yo io e, ж zh j, з z s, и i y, й y j i, к k c, л l, м m, н n, о o, п p, р r, с s ss, т t th,
     у u oo ou w, ф f ph, х kh h ch, ц ts c z tz, ч ch tsch cz, ш sh sch ch, щ shch, ъ -, ы y i, ь -, э e a, ю yu ju u iu,
@@ -40,8 +47,8 @@ def spellings(word: str) -> set[str]:
     """What a case-folded word of one alphabet may be in the other; nothing for other scripts, and for what is too short."""
     if len(word) < LEAST_LETTERS:
         return set()
-    table = _LATIN if "\u0400" <= word[0] <= "\u052f" else _CYRILLIC
-    return {spelling for form in _forms(word) for spelling in _spelled(form, table)}
+    alphabet = _LATIN if "\u0400" <= word[0] <= "\u052f" else _CYRILLIC
+    return {spelling for form in _forms(word) for spelling in _spelled(form, alphabet)}
 
 
 def _forms(word: str) -> Iterator[str]:
@@ -51,12 +58,14 @@ def _forms(word: str) -> Iterator[str]:
         yield from (word[:-1] + ending for ending in ("", "а", "я"))
 
 
-def _spelled(word: str, table: _Table) -> list[str]:
-    parts = re.findall("|".join(sorted(table, key=len, reverse=True)), word)
+def _spelled(word: str, alphabet: _Alphabet) -> list[str]:
+    parts = alphabet.letters.findall(word)
     if "".join(parts) != word:
         return []
     begun = [(0, "")]  # how unusual it is, and what is written
     for part in parts:
-        longer = ((rare + place, text + one) for rare, text in begun for place, one in enumerate(table[part]))
+        longer = (
+            (rare + place, text + one) for rare, text in begun for place, one in enumerate(alphabet.written[part])
+        )
         begun = sorted(longer, key=lambda pair: pair[0])[:MOST]
     return [text for _, text in begun]
