@@ -203,7 +203,8 @@ async def test_queue_retry_keeps_the_text_and_a_receipt(zapomni, server, fault, 
         assert await found(app) == [record["memory_id"]]
         assert await entities(app) == 0
         job = (await app.call("get_job", {"job_id": record["job_id"]}))["structuredContent"]
-        assert (job["state"], job["episode_id"]) == ("queued", record["memory_id"])
+        assert job["episode_id"] == record["memory_id"]
+        assert job["state"] in ("queued", "running"), "not done, though a worker may be at it again"
 
 
 @pytest.mark.parametrize("mode", ["fail", "store_raw"])
