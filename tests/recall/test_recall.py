@@ -67,9 +67,9 @@ def test_no_kind_is_below_plain_stemmed_bm25(outcomes, kind):
 
 def test_the_mean_over_kinds_keeps_its_floor(outcomes):
     mean = mean_over_kinds(outcomes, FULL)
-    assert mean.first >= 0.7
-    assert mean.five >= 0.86
-    assert mean.reciprocal >= 0.77
+    assert mean.first >= 0.715
+    assert mean.five >= 0.875
+    assert mean.reciprocal >= 0.78
 
 
 def test_without_vectors_the_mean_over_kinds_keeps_its_floor(outcomes):
@@ -83,17 +83,22 @@ def test_turns_are_found_by_what_stands_around_them(outcomes):
 
 
 def test_a_detail_of_a_note_in_another_language_keeps_its_floor(outcomes):
-    """Four of five are not reached here: docs/decisions/0005-search.md."""
     recall = Recall.of(by_kind(outcomes)["crosslingual"], FULL)
-    assert recall.first >= 0.69
-    assert recall.five >= 0.88
+    assert recall.first >= 0.72
+    assert recall.five >= 0.92
 
 
-def test_a_plain_fact_in_another_language_is_found_first_four_times_of_five(plain):
+def test_a_plain_fact_in_another_language_keeps_its_floor(plain):
     assert {one.asked.kind for one in plain} == {"crosslingual"}
     recall = Recall.of(plain, FULL)
-    assert recall.first >= 0.86
-    assert recall.five >= 0.95
+    assert recall.first >= 0.93
+    assert recall.five >= 0.98
+
+
+def test_what_is_asked_in_another_language_is_found_first_four_times_of_five(outcomes, plain):
+    recall = Recall.of([*by_kind(outcomes)["crosslingual"], *plain], FULL)
+    assert recall.first >= 0.79  # 0.804 was measured
+    assert recall.five >= 0.94
 
 
 def test_what_is_not_stored_is_seldom_called_good(outcomes):

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from statistics import NormalDist
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.recall.harness import CORPUS, Asked, questions, rows
+from tests.recall.looks import Look, looks_report
 from tests.recall.tune import EVEN, TUNING, Evidence, Found, Weights, area, fit, grid, weights_report
 from zapomni_core.search.confidence import luck
 
@@ -107,6 +109,18 @@ def test_the_report_names_the_current_weights():
     evidence = [_evidence(1, words=[0.9, 0.1], meaning=[0.0, 1.0], covers=[0.9, 0.1])]
     assert weights_report(evidence).count("(current)") == 1
     assert len(grid()) == len(set(grid())) >= 192
+
+
+def test_the_report_of_the_closer_look_names_the_current_weights():
+    hits = [SimpleNamespace(memory_id="1"), SimpleNamespace(memory_id="2")]
+    answered = SimpleNamespace(needs_look=False, result=SimpleNamespace(hits=hits), replies={})
+    looks = [
+        Look(Asked("u", "?", frozenset([answer]), "crosslingual", close=False), answered, {"1": "t", "2": "v"}, {})
+        for answer in "tv"
+    ]
+    reported = looks_report(looks)
+    assert reported.count("(current)") == 1
+    assert reported.count("| 50.0 | 50.0 |") == len(reported.splitlines()) - 2
 
 
 def test_an_area_is_the_share_of_pairs_in_order():

@@ -29,50 +29,61 @@ def fragments(model: Any, texts: Sequence[str]) -> "list[Vector]":
         return []
     weights = model._model  # noqa: SLF001  # the package has no other way to its weights
     tokens = [weights.sp.encode(text, out_type=int, add_bos=True, add_eos=True) for text in texts]
-    laid, inside, starts = _lay_out(tokens)
-    contributions = _contributions(weights, laid, inside)
+    laid, gaps, starts = _lay_out(tokens)
+    contributions = _contributions(weights, laid, gaps)
     sums = [_sums(contributions[start : start + len(one)]) for start, one in zip(starts, tokens, strict=True)]
     vectors = _whole(weights, np.concatenate(sums))
     return np.split(vectors, np.cumsum([len(one) for one in sums])[:-1])
 
 
-def _lay_out(texts: Sequence[Sequence[int]]) -> "tuple[Rows, Any, list[int]]":
-    """All tokens in one row with gaps around the texts; which places are tokens; and where each text begins."""
+def _lay_out(texts: Sequence[Sequence[int]]) -> "tuple[Rows, Rows, list[int]]":
+    """All tokens in one row with gaps around the texts; where the gaps are; and where each text begins."""
     import numpy as np
 
-    laid, starts = [0] * _GAP, []
+    laid, gaps, starts = [0] * _GAP, [*range(_GAP)], []
     for tokens in texts:
         starts.append(len(laid))
         laid += [*tokens, *[0] * _GAP]
-    inside = np.zeros((len(laid), 1), np.float32)
-    for start, tokens in zip(starts, texts, strict=True):
-        inside[start : start + len(tokens)] = 1
-    return np.array(laid), inside, starts
+        gaps += range(len(laid) - _GAP, len(laid))
+    return np.array(laid), np.array(gaps), starts
 
 
-def _contributions(weights: Any, tokens: "Rows", inside: Any) -> "Vector":
-    """What each token adds to the sum, read together with its neighbours."""
+def _contributions(weights: Any, tokens: "Rows", gaps: "Rows") -> "Vector":
+    """What each token adds to the sum, read together with its neighbours. In place: memory is what takes the time."""
     import numpy as np
 
-    parts = len(weights.scale)  # the table of the tokens is quantized in as many parts
-    embedded = weights.table[tokens] * weights.scale[tokens % parts, None] + weights.lo[tokens % parts, None]
+    features = np.empty((len(tokens), len(weights.cnn_W)), np.float32)
+    embedded, *readings = np.split(features, _parts_of(weights), axis=1)
+    parts = tokens % len(weights.scale)  # the table of the tokens is quantized in as many parts
+    np.multiply(weights.table[tokens], weights.scale[parts, None], out=embedded)
+    embedded += weights.lo[parts, None]
     read = _normal(embedded @ weights.proj_W + weights.proj_b, weights.ln_g_all, weights.ln_b_all, weights.eps)
-    features = [embedded]
+    read[gaps] = 0
     for number, (own, (span, before)) in enumerate(zip(np.split(read, len(_ORDERS), axis=1), _ORDERS, strict=True)):
-        for matrix, bias in ((weights.w1[number], weights.b1[number]), (weights.w2[number], weights.b2[number])):
-            together = _neighbours(own * inside, span, before)
-            own = np.maximum(together @ matrix + bias, 0) + own  # noqa: PLW2901  # the second reads what the first made
-        features.append(own)
-    normal = _normal(np.concatenate(features, axis=1), weights.ln_g, weights.ln_b, weights.eps)
-    return np.asarray(normal @ weights.cnn_W + weights.cnn_b)
+        first = _read(own, span, before, weights.w1[number], weights.b1[number])
+        first[gaps] = 0
+        readings[number][:] = _read(first, span, before, weights.w2[number], weights.b2[number])
+    contributions = _normal(features, weights.ln_g, weights.ln_b, weights.eps) @ weights.cnn_W
+    contributions += weights.cnn_b
+    return np.asarray(contributions)
 
 
-def _neighbours(rows: "Vector", span: int, before: int) -> "Vector":
-    """Beside each other what `span` neighbouring rows hold, of which `before` come before; nothing beyond the ends."""
+def _parts_of(weights: Any) -> list[int]:
+    """Where the readings begin in a row of features, behind the token's own."""
+    own, reading = weights.table.shape[1], weights.w1[0].shape[1]
+    return [own + number * reading for number in range(len(_ORDERS))]
+
+
+def _read(rows: "Vector", span: int, before: int, matrix: "Vector", bias: "Vector") -> "Vector":
+    """What `span` neighbouring rows tell together, of which `before` come before, added to each."""
     import numpy as np
 
     padded = np.pad(rows, ((before, span - 1 - before), (0, 0)))
-    return np.concatenate([padded[at : at + len(rows)] for at in range(span)], axis=1)
+    together = np.concatenate([padded[at : at + len(rows)] for at in range(span)], axis=1) @ matrix
+    together += bias
+    np.maximum(together, 0, out=together)
+    together += rows
+    return np.asarray(together)
 
 
 def _sums(contributions: "Vector") -> "Vector":
@@ -96,9 +107,11 @@ def _whole(weights: Any, sums: "Vector") -> "Vector":
 
 
 def _normal(rows: "Vector", scale: "Vector", shift: "Vector", least: float) -> "Vector":
-    """Rows with mean 0 and spread 1, then scaled and shifted."""
+    """The rows with mean 0 and spread 1, then scaled and shifted; in place."""
     import numpy as np
 
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + least)
-    return np.asarray(centred / spread * scale + shift)
+    rows -= rows.mean(axis=1, keepdims=True)
+    rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows) / rows.shape[1] + least)[:, None]
+    rows *= scale
+    rows += shift
+    return rows

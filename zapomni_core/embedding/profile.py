@@ -15,11 +15,11 @@ class Profile:
     `cosine_sure`. A candidate whose cosine is `cosine_scale` below the best counts e times less. Where words
     cover less than `unclear_below` of a question, their translations count too, and an embedder that gives fragments
     looks at `aligned_tokens` tokens of the best hits more closely: what it sees counts `alignment_weight` times as a
-    cosine. Confidence is the logistic function of the bias and the weighted cover, cosine, z, and luck, which is how
-    near something comes by chance where so many chunks are searched. A chunk has about `chunk_tokens` of the
-    embedder's tokens, after `overlap_tokens` of the chunk before. `rescored` candidates get their exact cosine,
-    `rescored_in_large` in a store of more than 200,000 chunks. A batch ends at `batch_texts` texts or
-    `batch_characters` characters, whichever comes first.
+    cosine, and what words tell `told_weight` times. Confidence is the logistic function of the bias and the weighted
+    cover, cosine, z, and luck, which is how near something comes by chance where so many chunks are searched. A chunk
+    has about `chunk_tokens` of the embedder's tokens, after `overlap_tokens` of the chunk before. `rescored` candidates
+    get their exact cosine, `rescored_in_large` in a store of more than 200,000 chunks. A batch ends at `batch_texts`
+    texts or `batch_characters` characters, whichever comes first.
     """
 
     query_prefix: str = ""
@@ -30,9 +30,10 @@ class Profile:
     cosine_doubtful: float = 0.3
     cosine_sure: float = 0.6
     cosine_scale: float = 0.14
-    unclear_below: float = 0.5
-    aligned_tokens: int = 400
-    alignment_weight: float = 0.1
+    unclear_below: float = 0.7
+    aligned_tokens: int = 800
+    alignment_weight: float = 0.09
+    told_weight: float = 0.5
     confidence_bias: float = -1.56
     confidence_cover: float = 7.67
     confidence_cosine: float = 15.76

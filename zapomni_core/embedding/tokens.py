@@ -39,7 +39,8 @@ def guess_tokens(text: str) -> int:
 def _count_ascii(text: str) -> int:
     """The same count without a match for each token: every character is one, less those that a longer token holds.
 
-    Five letters become one, and what is left of a row of letters, four at most, does in two steps.
+    Five letters become one. What is left of a row of letters is four at most, which hold a pair of neighbours less than letters.
     """
-    kinds = text.encode().translate(_CLASSES).replace(b"aaaaa", b"b").replace(b"aa", b"a").replace(b"aa", b"a")
-    return len(kinds) - kinds.count(b" ") - kinds.count(b"00") - len(_REPEATED.findall(kinds))
+    kinds = text.encode().translate(_CLASSES).replace(b"aaaaa", b"b")
+    neighbours = kinds.count(b"aa") + kinds.count(b"aaa")
+    return len(kinds) - kinds.count(b" ") - kinds.count(b"00") - neighbours - len(_REPEATED.findall(kinds))

@@ -58,13 +58,19 @@ def _within(embedder: Embedder, hits: Sequence[SearchHit]) -> list[str]:
 
 
 def _joined(ranked: Ranked, agreement: Scores, profile: Profile) -> Aligned:
-    """Agreement counts like nearness. Hits that were not looked at follow, with no higher score."""
+    """Agreement and what words tell count like a cosine. Hits that were not looked at follow, with no higher score."""
     looked_at, others = ranked[: len(agreement)], ranked[len(agreement) :]
-    raised = looked_at.meaning_part * np.exp(profile.alignment_weight * agreement / profile.cosine_scale)
-    meaning = ranked.meaning_weight * raised / (raised.max() or 1.0)
-    scores = looked_at.scores - looked_at.meaning_part + meaning
+    near = _known(looked_at) + profile.alignment_weight * agreement + profile.told_weight * looked_at.told_by_words
+    scores = np.exp((near - near.max()) / profile.cosine_scale)
     order = np.argsort(-scores, kind="stable")
     rest = np.minimum(others.scores, scores.min())
     return Aligned(
         np.concatenate([order, np.arange(len(agreement), len(ranked.rows))]), np.concatenate([scores[order], rest])
     )
+
+
+def _known(ranked: Ranked) -> Scores:
+    """The cosines; whoever has no vector yet is as far as the farthest."""
+    if ranked.cosines is None:
+        return np.zeros(len(ranked.rows))
+    return np.where(np.isnan(ranked.cosines), np.nanmin(ranked.cosines, initial=1.0), ranked.cosines)

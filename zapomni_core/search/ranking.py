@@ -23,7 +23,7 @@ COSINE_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Memories in the order of their best chunks. Parallel arrays, best first; and the weight of meaning against words."""
+    """Memories in the order of their best chunks. Parallel arrays, best first."""
 
     rows: Rows
     lexical: Scores
@@ -31,12 +31,16 @@ class Ranked:
     words_part: Scores
     meaning_part: Scores
     by_author: NDArray[np.bool_]
-    meaning_weight: float
 
     @property
     def scores(self) -> Scores:
         """What they are ranked by."""
-        return self.words_part + self.meaning_part + AUTHOR_BONUS * self.by_author
+        return self.told_by_words + self.meaning_part
+
+    @property
+    def told_by_words(self) -> Scores:
+        """What words tell of them, with the name of the author."""
+        return self.words_part + AUTHOR_BONUS * self.by_author
 
     def __getitem__(self, chosen: Rows | slice) -> "Ranked":
         cosines = None if self.cosines is None else self.cosines[chosen]
@@ -47,7 +51,6 @@ class Ranked:
             self.words_part[chosen],
             self.meaning_part[chosen],
             self.by_author[chosen],
-            self.meaning_weight,
         )
 
 
@@ -124,7 +127,6 @@ def _fused(snapshot: Snapshot, question: Question, rows: Rows, cosines: Scores |
         words_part=alpha * (lexical / top if top else lexical),
         meaning_part=(1 - alpha) * _nearness(cosines, question.profile) if cosines is not None else np.zeros(len(rows)),
         by_author=_named_authors(snapshot, question.text, snapshot.places[rows]),
-        meaning_weight=1 - alpha,
     )
 
 

@@ -93,7 +93,7 @@ class Reference:
         """What a search gives; by words alone without a vector."""
         lex, ideal = self.lexical(query)
         masked = [i for i in range(self.n) if self.chunks[i][0].wanted]
-        if max((lex[i] for i in masked), default=0) < 0.5 * ideal:
+        if max((lex[i] for i in masked), default=0) < 0.7 * ideal:
             lex, ideal = self.lexical(query, translations(query_words(query)))
         count = max(100, 4 * limit)
         chosen = set(sorted((i for i in masked if lex[i] > 0), key=lambda i: -lex[i])[:count])

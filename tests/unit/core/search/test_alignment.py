@@ -5,7 +5,8 @@ import pytest
 
 from zapomni_core.embedding import Profile
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.search.alignment import agreement
+from zapomni_core.search.alignment import agreement, align
+from zapomni_core.search.ranking import Ranked
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore
 
@@ -91,6 +92,35 @@ async def test_an_embedder_without_fragments_is_asked_for_none(tmp_path):
 
     result = await _search(tmp_path, Far(64), "what is this")
     assert [hit.text for hit in result.hits] == FACTS[::-1]
+
+
+class Alike(HashingEmbedder):
+    """To which all texts are the same close by, too."""
+
+    async def fragments(self, texts):
+        return [np.eye(2, dtype=np.float32)[:1]] * len(texts)
+
+
+async def _aligned(tmp_path, *, words, cosines):
+    """The order of four hits that only differ in what words and vectors tell, and their scores."""
+    hits = (await _search(tmp_path, HashingEmbedder(64), "one two three four")).hits
+    count = len(hits)
+    cosines = np.array(cosines)
+    near, nobody = np.nan_to_num(cosines), np.zeros(count, dtype=bool)
+    ranked = Ranked(np.arange(count), np.zeros(count), cosines, np.array(words), near, nobody)
+    return await align(Alike(64), "one two three four", hits, ranked)
+
+
+async def test_what_words_tell_counts_half_as_much_as_a_cosine(tmp_path):
+    aligned = await _aligned(tmp_path, words=[0.0, 0.1, 0.28, 0.3], cosines=[0.5, 0.4, 0.3, 0.34])
+    assert aligned.order.tolist() == [0, 3, 1, 2]
+    assert aligned.scores == pytest.approx(np.exp(np.array([0, -0.01, -0.05, -0.06]) / Profile().cosine_scale))
+
+
+async def test_a_hit_without_a_vector_is_taken_for_the_farthest(tmp_path):
+    aligned = await _aligned(tmp_path, words=[0.1, 0.0, 0.0, 0.0], cosines=[np.nan, 0.4, 0.2, 0.3])
+    assert aligned.order.tolist() == [1, 3, 0, 2]
+    assert np.isfinite(aligned.scores).all()
 
 
 def test_a_run_that_all_texts_hold_alike_says_nothing():
