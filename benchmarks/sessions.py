@@ -45,6 +45,7 @@ from zapomni_db.sqlite.conversations import documents as document_rows
 from zapomni_db.sqlite.conversations import messages as message_rows
 from zapomni_db.sqlite.conversations import vectors as vector_rows
 from zapomni_db.sqlite.conversations.nearness import EXACT, SURE
+from zapomni_db.sqlite.ids import new_id
 from zapomni_db.sqlite.values import to_micros
 
 MESSAGES, DOCUMENTS = [int(given) for given in sys.argv[1:3]] + [100_000, 20_000][len(sys.argv[1:3]) :]
@@ -143,7 +144,7 @@ def prepared(
     kind, found = "message" if session else "document", list(terms(text))
     kept = None if vector is None else np.asarray(vector, np.float32)
     return {
-        "uid": str(uuid4()),
+        "uid": new_id(time.time_ns() // 1000),
         "kind": kind,
         "session": session,
         "metadata": json.dumps(metadata or {}),

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zapomni_core.call import report_progress
 from zapomni_core.chunking import Chunk, chunk
@@ -13,15 +13,17 @@ from zapomni_core.extracting import UNREAD, Reading
 from zapomni_core.intake import Particulars, read_particulars
 from zapomni_core.telemetry import timed
 from zapomni_core.terms import terms
-from zapomni_db.arrays import Vector
 from zapomni_db.records import NewChunk, NewJob, NewMemory
+
+if TYPE_CHECKING:
+    from zapomni_db.arrays import Vector
 
 BEAT_SECONDS = 0.9  # sooner than the call itself would say that it goes on
 MOST_AT_ONCE = 2000
 """Characters that are cut and analysed faster than a thread is asked to."""
 
 T = TypeVar("T")
-Reuse = Callable[[Embedder, list[bytes]], Awaitable[dict[bytes, Vector]]]
+Reuse = Callable[[Embedder, list[bytes]], Awaitable[dict[bytes, "Vector"]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +124,11 @@ def _contents(text: str, particulars: Particulars, embedder: Embedder) -> list[t
     return [(one, indexed_text(particulars, one.heading, text[one.start : one.end])) for one in found]
 
 
-def _analysed(parts: Sequence[_Part], vectors: Mapping[bytes, Vector]) -> tuple[NewChunk, ...]:
+def _analysed(parts: Sequence[_Part], vectors: "Mapping[bytes, Vector]") -> tuple[NewChunk, ...]:
     return tuple(_new_chunk(part.chunk, part.content, part.digest, vectors.get(part.digest)) for part in parts)
 
 
-def _new_chunk(cut: Chunk, content: str, name: bytes, vector: Vector | None) -> NewChunk:
+def _new_chunk(cut: Chunk, content: str, name: bytes, vector: "Vector | None") -> NewChunk:
     return NewChunk(
         start=cut.start, end=cut.end, heading=cut.heading, terms=tuple(terms(content)), digest=name, vector=vector
     )
@@ -140,7 +142,7 @@ def indexed_text(particulars: Particulars, heading: str, text: str) -> str:
     return f"{date}{author}{f'{heading}: ' if heading else ''}{text}"
 
 
-async def _vectors(embedder: Embedder, parts: Sequence[_Part], reuse: Reuse) -> dict[bytes, Vector]:
+async def _vectors(embedder: Embedder, parts: Sequence[_Part], reuse: Reuse) -> "dict[bytes, Vector]":
     contents = {part.digest: part.content for part in parts}
     with timed("store"):
         vectors = await reuse(embedder, list(contents))

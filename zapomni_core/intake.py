@@ -2,14 +2,16 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from zapomni_db.errors import InvalidInputError
 
-_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+# Without a look for circles: what holds itself is too deep, and refused before.
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
+_NESTED = (dict, list, tuple)
 
 LONGEST_TEXT = 10_000_000
 LONGEST_METADATA = 1_000_000
@@ -80,14 +82,20 @@ def _check_nesting(metadata: dict[str, Any]) -> None:
     """Keys must be texts on every level, and there must not be more levels than everybody on the way can take."""
     level: list[Any] = [metadata]
     for _ in range(DEEPEST_METADATA):
-        objects = [one for one in level if isinstance(one, dict)]
-        if not all(isinstance(key, str) for one in objects for key in one):
-            raise InvalidInputError("metadata must have texts as keys")
-        inside = [one.values() for one in objects] + [one for one in level if isinstance(one, list | tuple)]
-        level = [value for values in inside for value in values if isinstance(value, dict | list | tuple)]
+        level = [value for one in level for value in _inside(one) if isinstance(value, _NESTED)]
         if not level:
             return
     raise InvalidInputError(f"metadata must not be nested more than {DEEPEST_METADATA} levels deep")
+
+
+def _inside(nested: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterable[Any]:
+    """What an object or a list holds."""
+    if not isinstance(nested, dict):
+        return nested
+    for key in nested:
+        if not isinstance(key, str):
+            raise InvalidInputError("metadata must have texts as keys")
+    return nested.values()
 
 
 def check_encodable(field: str, text: str) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from zapomni_core.adding import MOST_AT_ONCE, prepare_for_words
 from zapomni_core.errors import ProcessingError
 from zapomni_core.intake import Particulars
 from zapomni_core.jobs.embedding import KIND, embed_soon
@@ -42,10 +43,9 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
 async def _add(
     text: str, metadata: Mapping[str, Any], jobs: tuple["NewJob", ...], write: Write, embedder: "Embedder"
 ) -> "Added":
-    from zapomni_core.adding import MOST_AT_ONCE, prepare_for_words
-
-    prepare = partial(prepare_for_words, text, metadata, particulars_of(metadata), embedder, jobs)
-    memory = prepare() if len(text) <= MOST_AT_ONCE else await asyncio.to_thread(prepare)
+    given = (text, metadata, particulars_of(metadata), embedder, jobs)
+    is_short = len(text) <= MOST_AT_ONCE
+    memory = prepare_for_words(*given) if is_short else await asyncio.to_thread(prepare_for_words, *given)
     return await write(memory, embedder.identity)
 
 

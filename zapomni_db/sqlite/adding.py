@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
-from uuid import uuid4
 
 import apsw
 
@@ -17,6 +16,7 @@ from zapomni_db.sqlite.embedders import Embedder
 from zapomni_db.sqlite.facets import facets_of, keep_facets
 from zapomni_db.sqlite.graph.recording import record_row
 from zapomni_db.sqlite.hiding import restore_row, supersede
+from zapomni_db.sqlite.ids import new_id
 from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.queue import Enqueuing
 from zapomni_db.sqlite.terms import keep_terms
@@ -24,22 +24,19 @@ from zapomni_db.sqlite.terms import keep_terms
 Outcome = Literal["stored", "existing", "restored"]
 
 
-class Nature(NamedTuple):
-    """What a memory is in the store. Without `content` it is like no other; without `created_at` it is created now."""
-
-    kind: str
-    conversation: str
-    content: bytes | None = None
-    created_at: int | None = None
-
-
 class Addition(NamedTuple):
-    """A memory to be kept, and what it is there, whatever it says of its nature itself."""
+    """A memory to be kept, and what it is there: of which kind and conversation, whatever it says of that itself.
+
+    Without `content` it is like no other; without `created_at` it is created now.
+    """
 
     workspace: str
     memory: NewMemory
     embedder: EmbedderIdentity
-    nature: Nature
+    kind: str
+    conversation: str
+    content: bytes | None = None
+    created_at: int | None = None
 
 
 def find_same(
@@ -53,9 +50,9 @@ def find_same(
 
 def add(connection: apsw.Connection, workspace: str, memory: NewMemory, identity: EmbedderIdentity) -> Added:
     """Keep a memory, or find that it is there; all of it or nothing, inside a transaction."""
-    addition = Addition(workspace, memory, identity, Nature(memory.kind, memory.conversation, _content(memory)))
+    addition = Addition(workspace, memory, identity, memory.kind, memory.conversation, _content(memory))
     embedders_of = _embedders(connection, [addition])
-    content, enqueuing = addition.nature.content, Enqueuing(connection)
+    content, enqueuing = addition.content, Enqueuing(connection)
     row = memories.find_same(connection, workspace, content) if content else None
     if row is None:
         (row,) = _insert(connection, [addition], embedders_of)
@@ -156,23 +153,24 @@ def _vectors(memory: NewMemory, row: Row) -> list[tuple[int, bytes, Vector]]:
 
 
 def _row(addition: Addition, number: int, first_chunk: int, text: bytes, parts: list[ChunkRow]) -> Row:
-    memory, nature = addition.memory, addition.nature
+    memory = addition.memory
+    created_at = time.time_ns() // 1000 if addition.created_at is None else addition.created_at
     fixed = (
-        str(uuid4()),
+        new_id(created_at),
         addition.workspace,
-        values.check_text("kind", nature.kind),
+        values.check_text("kind", addition.kind),
         values.check_text("source", memory.source),
         values.check_text("author", memory.author),
-        values.check_text("conversation", nature.conversation),
+        values.check_text("conversation", addition.conversation),
         values.to_json("tags", memory.tags) if memory.tags else "[]",
         values.to_json("metadata", dict(memory.metadata)),
         None if memory.timestamp is None else values.checked_micros("timestamp", memory.timestamp),
-        time.time_ns() // 1000 if nature.created_at is None else nature.created_at,
+        created_at,
         number,
         first_chunk,
         len(parts),
     )
-    return Row(*fixed, nature.content, memories.seal_of(fixed, nature.content, text, parts))
+    return Row(*fixed, addition.content, memories.seal_of(fixed, addition.content, text, parts))
 
 
 def _facets(row: Row, memory: NewMemory) -> set[bytes]:

@@ -15,6 +15,7 @@ from zapomni_db.filters import Filter, Scalar
 from zapomni_db.sqlite.connections import one
 from zapomni_db.sqlite.values import digest, integers
 
+_SCALAR = (str, int, float, type(None))
 _SHORT = 200  # characters
 _MOST_LISTED = 100
 """Values of a list that can be asked for; what has more is data, such as a vector."""
@@ -115,7 +116,7 @@ def _whole(value: Scalar) -> Scalar:
 
 def _scalars(value: Any) -> list[Scalar]:
     """What a value of metadata can be asked for by: itself, or each that it lists."""
-    if value is None or isinstance(value, str | int | float):
+    if isinstance(value, _SCALAR):
         return [value]
     listed = value if isinstance(value, list | tuple) and len(value) <= _MOST_LISTED else []
-    return [one for one in listed if one is None or isinstance(one, str | int | float)]
+    return [one for one in listed if isinstance(one, _SCALAR)]

@@ -9,7 +9,7 @@ from zapomni_db.arrays import Rows, Vector
 from zapomni_db.filters import Filter
 from zapomni_db.records import Added, DocumentRecord, EmbedderIdentity, NewMemory
 from zapomni_db.sqlite import adding, facets, values
-from zapomni_db.sqlite.adding import Addition, Nature
+from zapomni_db.sqlite.adding import Addition
 from zapomni_db.sqlite.connections import rows
 from zapomni_db.sqlite.conversations import vectors
 from zapomni_db.sqlite.conversations.texts import COLUMNS
@@ -45,9 +45,7 @@ class NewDocument(NamedTuple):
 
 def add_all(connection: apsw.Connection, new: Sequence[NewDocument]) -> list[Added]:
     """Keep documents; inside a transaction."""
-    additions = [
-        Addition(one.workspace, one.memory, one.embedder, Nature(KIND, one.memory.conversation)) for one in new
-    ]
+    additions = [Addition(one.workspace, one.memory, one.embedder, KIND, one.memory.conversation) for one in new]
     added = adding.add_all(connection, additions)
     given = [(number, one.vector) for one, (number, _) in zip(new, added, strict=True) if one.vector is not None]
     vectors.keep(connection, given)

@@ -7,7 +7,7 @@ import apsw
 
 from zapomni_db.records import Added, EmbedderIdentity, MessageRecord, NewMemory
 from zapomni_db.sqlite import adding, values
-from zapomni_db.sqlite.adding import Addition, Nature
+from zapomni_db.sqlite.adding import Addition
 from zapomni_db.sqlite.connections import one, rows
 from zapomni_db.sqlite.conversations import sessions
 from zapomni_db.sqlite.conversations.texts import COLUMNS
@@ -48,8 +48,8 @@ def add_all(connection: apsw.Connection, new: Sequence[NewMessage]) -> list[Adde
 
 
 def _addition(message: NewMessage, moment: int) -> Addition:
-    nature = Nature(KIND, message.session_id, created_at=moment)
-    return Addition(message.workspace, message.memory, message.embedder, nature)
+    workspace, session, _, memory, embedder = message
+    return Addition(workspace, memory, embedder, KIND, session, created_at=moment)
 
 
 def history(connection: apsw.Connection, workspace: str, session_id: str, limit: int) -> list[MessageRecord]:
