@@ -1,13 +1,13 @@
 """One call of a tool: what it is for, and what the tool may ask for while it runs."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 BEAT_SECONDS = 1.0
 STILL_WORKING = "still working"
@@ -119,7 +119,7 @@ request_id: ContextVar[str | None] = ContextVar("zapomni_request", default=None)
 
 def new_call_id() -> str:
     """An id for a call."""
-    return uuid4().hex[:12]
+    return os.urandom(6).hex()
 
 
 def current_call() -> CallContext:

@@ -25,6 +25,8 @@ def open_connection(path: Path, *, writing: bool = False) -> apsw.Connection:
     with closed_on_error(connection):
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not writing))
+        # Else a statement with a limit is planned anew each time: its plan might depend on the number.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         settings = _SETTINGS + (_MACOS_SETTINGS if sys.platform == "darwin" else "")
         connection.execute(settings).fetchall()  # to the end: it would stop at the first that answers
     return connection

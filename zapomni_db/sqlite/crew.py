@@ -12,6 +12,7 @@ import apsw
 from zapomni_db.sqlite.database import Database
 from zapomni_db.sqlite.failures import held
 from zapomni_db.sqlite.reader import Reader
+from zapomni_db.sqlite.rota import Rota
 from zapomni_db.sqlite.tasks import Task, Tasks
 from zapomni_db.sqlite.writer import Writer
 
@@ -26,7 +27,7 @@ class Crew:
         self._path = database.path
         self._patience = patience
         self._watched: set[asyncio.AbstractEventLoop] = set()
-        self._reading, self._writing = Tasks(), Tasks()
+        self._reading, self._writing = Rota(), Tasks()
         self._readers = [Thread("zapomni-reader", Reader(database, self._reading).run) for _ in range(_READERS)]
         self._writer = Thread("zapomni-writer", Writer(database, self._writing).run)
 
@@ -37,7 +38,7 @@ class Crew:
         try:
             return await task.future
         except asyncio.CancelledError:
-            self._reading.give_up(task)
+            task.is_given_up = True
             raise
 
     async def write(self, work: Callable[[apsw.Connection], Any], *, alone: bool = False) -> Any:
@@ -46,7 +47,7 @@ class Crew:
         What is not begun in time is not done. Whoever is cancelled has written nothing, unless it was being committed.
         """
         task = Task(work, alone=alone)
-        self._writing.put_together(task)
+        self._writing.put(task)
         if task.loop not in self._watched:
             self._watch(task.loop, self._patience)
         try:

@@ -4,21 +4,23 @@ import apsw
 
 from zapomni_db.sqlite.database import Database
 from zapomni_db.sqlite.failures import translated
-from zapomni_db.sqlite.tasks import Task, Tasks
+from zapomni_db.sqlite.rota import Desk, Rota
+from zapomni_db.sqlite.tasks import Task
 
 
 class Reader:
     """Does what is asked of it until no more is asked."""
 
-    def __init__(self, database: Database, tasks: Tasks) -> None:
+    def __init__(self, database: Database, rota: Rota) -> None:
         self._database = database
-        self._tasks = tasks
+        self._rota = rota
+        self._desk = Desk()
         self._connection: apsw.Connection | None = None
 
     def run(self) -> None:
         """The thread."""
-        while self._tasks.wait():
-            for task in self._tasks.take():
+        while task := self._rota.next(self._desk):
+            if not task.is_given_up:
                 self._do(task)
         if self._connection:
             self._connection.close()

@@ -25,7 +25,7 @@ class Task:
 
     def answer(self, answer: Any) -> None:
         """Give a result or an exception to who asked."""
-        answer_all([self], [answer])
+        _answer(self.loop, [(self.future, answer)])
 
 
 def answer_all(tasks: Sequence[Task], answers: Sequence[Any]) -> None:
@@ -34,8 +34,12 @@ def answer_all(tasks: Sequence[Task], answers: Sequence[Any]) -> None:
     for task, answer in zip(tasks, answers, strict=True):
         by_loop[task.loop].append((task.future, answer))
     for loop, answered in by_loop.items():
-        with suppress(RuntimeError):  # it was closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, answered)
+        _answer(loop, answered)
+
+
+def _answer(loop: asyncio.AbstractEventLoop, answered: "list[tuple[asyncio.Future[Any], Any]]") -> None:
+    with suppress(RuntimeError):  # it was closed: nobody waits any more
+        loop.call_soon_threadsafe(_settle, answered)
 
 
 def _settle(answered: "list[tuple[asyncio.Future[Any], Any]]") -> None:
@@ -49,7 +53,7 @@ def _settle(answered: "list[tuple[asyncio.Future[Any], Any]]") -> None:
 
 
 class Tasks:
-    """Tasks in the order they came, for threads that wait for them."""
+    """Tasks in the order they came, for the thread that waits for them."""
 
     def __init__(self) -> None:
         self._waiting: deque[Task] = deque()
@@ -58,13 +62,7 @@ class Tasks:
         self._closed = False
 
     def put(self, task: Task) -> None:
-        """Let a thread do a task."""
-        with self._changed:
-            self._waiting.append(task)
-            self._changed.notify()
-
-    def put_together(self, task: Task) -> None:
-        """Let a thread do a task with those that follow in the same turn of the event loop: it is woken after them."""
+        """Let the thread do a task with those that follow in the same turn of the event loop: it is woken after them."""
         with self._changed:
             self._waiting.append(task)
             is_waking, self._waking = self._waking is task.loop, task.loop
@@ -104,7 +102,7 @@ class Tasks:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             return bool(self._waiting)
 
-    def take(self, most: int = 1) -> list[Task]:
+    def take(self, most: int) -> list[Task]:
         """The next tasks that may be done together and that nobody gave up; from now on they are begun."""
         taken: list[Task] = []
         with self._changed:

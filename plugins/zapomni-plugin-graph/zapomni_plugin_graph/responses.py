@@ -1,12 +1,14 @@
 """The structured answers of the graph tools, beside the readable text."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic import BaseModel, Field, SkipValidation, WithJsonSchema
 
-from zapomni_core.plugin import DegradedResponse, Entity, Evidence, Job, QueuedResponse, SuccessResponse
-from zapomni_plugin_graph.steps import Step
+from zapomni_core.plugin import DegradedResponse, Entity, Evidence, Job, QueuedResponse, Relation, SuccessResponse
+
+Basis = Literal["stated", "pattern", "mention"]
 
 MOST_EVIDENCE = 3
 
@@ -47,15 +49,14 @@ STEP_SCHEMA = {
 """Plain on purpose: every answer is checked against its schema, and an answer may have hundreds of steps."""
 
 
-def step_record(step: Step) -> dict[str, Any]:
+def step_record(distance: int, relation: Relation) -> dict[str, Any]:
     """One step in the graph as JSON, with the memories that say it."""
-    distance, relation, basis = step
     return {
         "distance": distance,
         "subject": relation.subject.name,
         "type": relation.type,
         "object": relation.object.name,
-        "basis": basis,
+        "basis": _best_basis(relation.evidence),
         "valid_from": _moment(relation.valid_from),
         "valid_until": _moment(relation.valid_until),
         "learned_at": _moment(relation.learned_at),
@@ -77,19 +78,24 @@ def _moment(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
+def _best_basis(evidence: Sequence[Evidence]) -> Basis:
+    found = {one.basis for one in evidence}
+    return "stated" if "stated" in found else "pattern" if "pattern" in found else "mention"
+
+
 class GetRelatedResponse(SuccessResponse):
     """What is around an entity or a memory."""
 
     about: list[EntityAnswer] = Field(description="Where the steps begin.")
     count: int = Field(ge=0)
     truncated: bool = Field(default=False, description="Whether there are more than `limit`.")
-    relations: list[Annotated[dict[str, Any], WithJsonSchema(STEP_SCHEMA)]] = Field(
+    relations: SkipValidation[list[Annotated[dict[str, Any], WithJsonSchema(STEP_SCHEMA)]]] = Field(
         description="The nearest first, then those with most evidence."
     )
 
 
 def record_of(response: BaseModel) -> dict[str, Any]:
-    """A response as JSON. Steps are JSON already, and may be hundreds: they are not copied."""
+    """A response as JSON. Steps are JSON already, and may be hundreds: they are neither checked nor copied here."""
     if isinstance(response, GetRelatedResponse):
         return response.model_dump(mode="json", exclude={"relations"}) | {"relations": response.relations}
     return response.model_dump(mode="json")

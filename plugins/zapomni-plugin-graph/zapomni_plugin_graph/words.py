@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from zapomni_core.plugin import Entity, Evidence, Job, Relation
-from zapomni_plugin_graph.steps import Step
 
 LONGEST_QUOTE = 160
 
@@ -34,16 +33,14 @@ def entity_words(entity: Entity) -> str:
     return f"{entity.name} ({entity.type}, {memories(entity.memories)})"
 
 
-def step_words(step: Step) -> str:
+def step_words(relation: Relation, basis: str) -> str:
     """A step on one line, with the newest memory that says it."""
-    relation = step.relation
     subject, target = relation.subject.name, relation.object.name
-    known = (
-        f"{subject} and {target} are mentioned together"
-        if step.basis == "mention"
-        else f"{subject} —{relation.type}→ {target}"
-    )
-    return known + _when(relation) + _evidence(relation.evidence)
+    if basis == "mention":
+        known = f"{subject} and {target} are mentioned together"
+    else:
+        known = f"{subject} —{relation.type}→ {target}"
+    return f"- {known}{_when(relation)}{_evidence(relation.evidence)}"
 
 
 def job_words(job: Job) -> str:
@@ -109,5 +106,5 @@ def _evidence(evidence: Sequence[Evidence]) -> str:
     if not evidence:
         return ""
     said = f' [{evidence[0].memory_id}: "{short(evidence[0].quote, LONGEST_QUOTE)}"]'
-    others = len({one.memory_id for one in evidence}) - 1
+    others = len({one.memory_id for one in evidence}) - 1 if len(evidence) > 1 else 0
     return f"{said} and {others} more" if others else said

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -15,13 +14,14 @@ from zapomni_db.sqlite.graph.numbers import bound
 from zapomni_db.sqlite.graph.relations import read
 from zapomni_db.sqlite.values import check_text, checked_micros
 
+# A row begins with its strength: that something is said, evidence, the newest, the one that was met last.
 _NEXT = """
-SELECT x.id, x.subject, x.object, x.type != :mentioned, x.evidence, x.latest
+SELECT x.type != :mentioned, x.evidence, x.latest, x.id, x.subject, x.object
 FROM carray(:{end}s) w CROSS JOIN relation x ON x.{end} = w.value AND x.evidence > 0 {which}
 """
 # Of each entity only so many relations are looked at as can be given back: slower, but a hub costs no more than others.
 _BEST_NEXT = """
-SELECT r.id, r.subject, r.object, r.type != :mentioned, r.evidence, r.latest
+SELECT r.type != :mentioned, r.evidence, r.latest, r.id, r.subject, r.object
 FROM carray(:{end}s) w CROSS JOIN relation r ON r.id IN (
     SELECT x.id FROM relation x WHERE x.{end} = w.value AND x.evidence > 0 {which}
     ORDER BY x.type = :mentioned, x.evidence DESC, x.latest DESC LIMIT :limit
@@ -33,7 +33,6 @@ _ENDS: dict[Direction, list[tuple[str, str]]] = {
     "in": [("object", ""), ("subject", _EITHER_WAY)],
     "both": [("subject", ""), ("object", "")],
 }
-_STRENGTH = itemgetter(3, 4, 5, 0)  # of a row: that something is said, evidence, the newest, the one that was met last
 _MANY = 1000  # relations on one level from which on there may be a hub among the entities
 _TRUE_THEN = """
 AND (x.begin <= :at AND (x.valid_until IS NULL OR x.valid_until > :at)
@@ -58,7 +57,7 @@ def related(connection: apsw.Connection, workspace: str, names: Sequence[str], w
     about = by_name(connection, check_text("workspace", workspace), names)
     distances = _walk(connection, about, wanted)
     found = read(connection, list(distances), None if wanted.at is None else checked_micros("at", wanted.at))
-    return Surroundings(list(about.values()), [(distance, found[number]) for number, distance in distances.items()])
+    return Surroundings(list(about.values()), list(zip(distances.values(), found, strict=True)))
 
 
 def _walk(connection: apsw.Connection, start: Iterable[int], wanted: Wanted) -> dict[int, int]:
@@ -70,17 +69,17 @@ def _walk(connection: apsw.Connection, start: Iterable[int], wanted: Wanted) -> 
         if not frontier or len(taken) >= wanted.limit:
             break
         values |= {end: bound(sorted(frontier)) for end in ("subjects", "objects")}
-        reached = {row[0]: row for row in _level(connection, wanted.direction, which, values) if row[0] not in taken}
-        level = sorted(reached.values(), key=_STRENGTH, reverse=True)[: wanted.limit - len(taken)]
-        taken.update((row[0], distance) for row in level)
-        frontier = {end for row in level for end in row[1:3]} - seen
+        reached = {row for row in _level(connection, wanted.direction, which, values) if row[3] not in taken}
+        level = sorted(reached, reverse=True)[: wanted.limit - len(taken)]
+        taken.update((row[3], distance) for row in level)
+        frontier = {end for row in level for end in row[4:]} - seen
         seen = seen | frontier
     return taken
 
 
 def _level(
     connection: apsw.Connection, direction: Direction, which: str, values: Mapping[str, Any]
-) -> Iterable[Sequence[int]]:
+) -> Iterable[tuple[int, ...]]:
     """Relations of the entities of one level, some of them twice."""
     found: list[Any] = connection.execute(_either(_NEXT, direction, which) + " LIMIT :many", values).fetchall()
     if len(found) < values["many"]:

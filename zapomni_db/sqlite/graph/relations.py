@@ -1,5 +1,6 @@
 """Relations as they are given back: with their entities, the time in which they were true, and quotes that say it."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -16,19 +17,22 @@ from zapomni_db.sqlite.values import from_micros
 MOST_EVIDENCE = 10
 """Pieces of evidence that are given with a relation: those of the newest memories."""
 
-_RELATIONS = """
-SELECT r.id, r.evidence, r.subject, r.object, r.uid, r.type,
-    r.valid_from, r.valid_until, r.learned_at, r.superseded_by, r.superseded_at
-FROM carray(?) w CROSS JOIN relation r ON r.id = w.value
+_TIMES = """
+{0}.valid_from, {0}.valid_until, {0}.learned_at,
+(SELECT rival.uid FROM relation rival WHERE rival.id = {0}.superseded_by), {0}.superseded_at
 """
+_RELATIONS = f"""
+SELECT r.id, r.evidence, r.subject, r.object, r.uid, r.type, {_TIMES.format("r")}
+FROM carray(?) w CROSS JOIN relation r ON r.id = w.value
+"""  # noqa: S608 - ours
 _ENTITIES = f"""
 SELECT entity.id, {COLUMNS.format("entity")} FROM carray(?) w CROSS JOIN entity ON entity.id = w.value
 """  # noqa: S608 - ours
-_PERIODS = """
-SELECT p.relation, p.valid_from, p.valid_until, p.learned_at, p.superseded_by, p.superseded_at
+_PERIODS = f"""
+SELECT p.relation, {_TIMES.format("p")}
 FROM carray(:relations) w CROSS JOIN period p ON p.relation = w.value
 WHERE p.begin <= :at AND p.valid_until > :at
-"""
+"""  # noqa: S608 - ours
 _EVIDENCE = """
 SELECT c.relation, c.memory, c.first_byte, c.last_byte, {cut}, m.uid, c.start, c.end, c.extractor, c.basis
 FROM carray(?) w CROSS JOIN evidence c ON {which} CROSS JOIN memory m ON m.id = c.memory
@@ -47,19 +51,18 @@ _ALL_EVIDENCE = _EVIDENCE.format(cut=CUT, first_part=FIRST_PART, which="c.relati
 _NEWEST_EVIDENCE = _EVIDENCE.format(cut=CUT, first_part=FIRST_PART, which=_NEWEST.format(most=MOST_EVIDENCE))
 
 
-def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) -> dict[int, Relation]:
-    """Relations by number, each with its last period, or the one that holds a moment."""
+def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) -> list[Relation]:
+    """Relations in this order, each with its last period, or the one that holds a moment."""
     if not numbers:
-        return {}
+        return []
     found = list(rows(connection, _RELATIONS, bound(numbers)))
     entities = _entities(connection, {end for row in found for end in row[2:4]})
     evidence = _evidence(connection, {row[0]: row[1] for row in found})
     if at is not None:
         then = _periods(connection, numbers, at)
         found = [row[:6] + then.get(row[0], row[6:]) for row in found]
-    later = _uids(connection, {row[9] for row in found} - {None})
-    return {
-        number: Relation(
+    return [
+        Relation(
             uid.hex(),
             entities[subject],
             kind,
@@ -67,23 +70,20 @@ def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) ->
             None if valid_from is None else from_micros(valid_from),
             None if valid_until is None else from_micros(valid_until),
             from_micros(learned_at),
-            None if rival is None else later[rival],
+            None if rival is None else rival.hex(),
             None if superseded_at is None else from_micros(superseded_at),
             tuple(evidence[number][:MOST_EVIDENCE]),
         )
         for number, _, subject, target, uid, kind, valid_from, valid_until, learned_at, rival, superseded_at in found
-    }
+    ]
 
 
 def _entities(connection: apsw.Connection, numbers: set[int]) -> dict[int, Entity]:
     found = rows(connection, _ENTITIES, bound(numbers))
-    return {number: Entity(uid.hex(), *columns) for number, uid, *columns in found}
-
-
-def _uids(connection: apsw.Connection, numbers: set[int]) -> dict[int, str]:
-    """The ids of relations."""
-    statement = "SELECT r.id, r.uid FROM carray(?) w CROSS JOIN relation r ON r.id = w.value"
-    return {number: uid.hex() for number, uid in rows(connection, statement, bound(numbers))} if numbers else {}
+    return {
+        number: Entity(uid.hex(), name, kind, mentions, memories)
+        for number, uid, name, kind, mentions, memories in found
+    }
 
 
 def _periods(connection: apsw.Connection, numbers: Sequence[int], at: int) -> Mapping[int, tuple[Any, ...]]:
@@ -92,14 +92,14 @@ def _periods(connection: apsw.Connection, numbers: Sequence[int], at: int) -> Ma
     return {row[0]: row[1:] for row in found}
 
 
-def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> dict[int, list[Evidence]]:
+def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> Mapping[int, list[Evidence]]:
     """The newest evidence of each relation, of which it is known how many memories say it.
 
     That of the newest memory comes first, in the order of its text.
     """
     few = [number for number, count in memories.items() if count <= MOST_EVIDENCE]
     many = [number for number, count in memories.items() if count > MOST_EVIDENCE]
-    evidence: dict[int, list[Evidence]] = {number: [] for number in memories}
+    evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
     for statement, numbers in ((_ALL_EVIDENCE, few), (_NEWEST_EVIDENCE, many)):
         found = list(rows(connection, statement, bound(numbers))) if numbers else []
         found.sort(key=_MEMORY, reverse=True)  # those of one memory stay as they are: in the order of its text

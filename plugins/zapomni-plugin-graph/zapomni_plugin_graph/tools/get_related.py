@@ -3,16 +3,13 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from zapomni_core.plugin import Entity, InvalidInputError
+from zapomni_core.plugin import Entity, InvalidInputError, Relation, Surroundings
 from zapomni_plugin_graph.answering import READS, GraphTool, Request, live_memory, not_found
 from zapomni_plugin_graph.responses import EntityAnswer, GetRelatedResponse, step_record
-from zapomni_plugin_graph.steps import Step, step_of
 from zapomni_plugin_graph.words import counted, entity_words, short, step_words, unread_words
 
 DEEPEST = 3
@@ -91,15 +88,16 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
         headline = _headline(len(found), about, request, is_more=is_more)
         if starts and not found:
             headline += await self._others(starts)
+        steps = [step_record(distance, relation) for distance, relation in found]
         response = GetRelatedResponse(
             message=headline,
             episode_id=request.memory_id or None,
             about=[EntityAnswer.of(one) for one in starts],
             count=len(found),
             truncated=is_more,
-            relations=list(map(step_record, found)),
+            relations=steps,
         )
-        return "\n".join([headline, *_lines(found, request.depth)]), response
+        return "\n".join([headline, *_lines(found, steps, request.depth)]), response
 
     async def _mentioned(self, memory_id: str) -> list[str]:
         """The ids of the entities that a memory speaks of."""
@@ -108,9 +106,9 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
             await live_memory(self.engine, memory_id)
         return [one.id for one in entities[:MOST_STARTS]]
 
-    async def _related(self, names: list[str], request: GetRelatedRequest) -> tuple[list[Entity], list[Step]]:
+    async def _related(self, names: list[str], request: GetRelatedRequest) -> Surroundings:
         """As the store ranks them, and one more than was asked for, if there is one."""
-        about, found = await self.engine.graph.related(
+        return await self.engine.graph.related(
             self.engine.workspace,
             names,
             depth=request.depth,
@@ -120,7 +118,6 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
             superseded=request.include_superseded,
             limit=request.limit + 1,
         )
-        return about, [step_of(*one) for one in found]
 
     async def _others(self, starts: list[Entity]) -> str:
         """What there is where nothing meets the request: the types of all relations, over or not."""
@@ -166,8 +163,10 @@ def _headline(count: int, about: str, request: GetRelatedRequest, *, is_more: bo
     return f"{counted(count, 'relation', 'relations')} of {about}:"
 
 
-def _lines(found: list[Step], depth: int) -> Iterator[str]:
-    for distance, steps in groupby(found, key=attrgetter("distance")):
-        if depth > 1:
+def _lines(found: list[tuple[int, Relation]], steps: list[dict[str, Any]], depth: int) -> Iterator[str]:
+    last = 0
+    for (distance, relation), step in zip(found, steps, strict=True):
+        if depth > 1 and distance != last:
             yield f"{counted(distance, 'step', 'steps')} away:"
-        yield from (f"- {step_words(step)}" for step in steps)
+            last = distance
+        yield step_words(relation, step["basis"])
