@@ -1,6 +1,7 @@
 """Relations around an entity beside bare statements that fetch the same rows, in the same run, in turns.
 
-Both run in a thread beside the event loop. On a machine that has other work, the clock tells more of that work than of ours:
+Both run in a thread beside the event loop. The bare statements run on a connection as the driver gives it, and once more on one
+that is set as ours: planning a statement with a limit once, and a larger cache. On a machine that has other work, the clock tells more of that work than of ours:
 the processor's time, of all threads, is measured too. The graph is built by the store's own way of writing: memories are added with what was extracted from them, so many at a time.
 """
 
@@ -12,6 +13,7 @@ import tempfile
 import time
 from array import array
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from zapomni_core import providers
-from zapomni_core.testing import RunningApp, running
-from zapomni_db.records import EmbedderIdentity, Extraction, NewChunk, NewEntity, NewMemory, NewRelation
+from zapomni_core.testing import running
+from zapomni_db.records import EmbedderIdentity, Entity, Extraction, NewChunk, NewEntity, NewMemory, NewRelation
 from zapomni_db.sqlite import SQLiteStore
 
 ENTITIES, RELATIONS = (int(size) for size in (*sys.argv[1:], 50_000, 200_000)[:2])
@@ -95,11 +97,12 @@ async def build(store: SQLiteStore, made: list[NewMemory]) -> float:
     return time.perf_counter() - started
 
 
-def connected(file: Path) -> apsw.Connection:
-    """A connection with what ours has that a statement's time depends on."""
+def connected(file: Path, *, like_ours: bool) -> apsw.Connection:
+    """A connection as the driver gives it, or one with what ours has that a statement's time depends on."""
     connection = apsw.Connection(str(file))
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    connection.execute("PRAGMA query_only = 1; PRAGMA cache_size = -16000").fetchall()
+    if like_ours:
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        connection.execute("PRAGMA query_only = 1; PRAGMA cache_size = -16000").fetchall()
     return connection
 
 
@@ -125,32 +128,25 @@ def bare(connection: apsw.Connection, uid: bytes, limit: int) -> int:
 
 
 Seconds = list[tuple[float, float]]  # by the clock, and of the processor
+Ask = Callable[[Entity], Awaitable[int]]  # how many relations were found
 
 
-async def measure(store: SQLiteStore, file: Path, limit: int) -> tuple[Seconds, Seconds, float]:
-    """Seconds of each question, ours and bare, and how many relations an answer has."""
-    connection = connected(file)
-    chance = random.Random(11)
-    names = [f"Person {chance.randrange(HUBS, ENTITIES)}" for _ in range(QUESTIONS)]
-    entities = await store.graph.entities("default", names)
-    ours: Seconds = []
-    plain: Seconds = []
-    sizes = []
-    for number, one in enumerate(entities):
-
-        async def asked(entity_id: str = one.id) -> int:
-            return len((await store.graph.related("default", [entity_id], depth=2, limit=limit)).relations)
-
-        async def fetched(uid: bytes = bytes.fromhex(one.id)) -> int:
-            return await asyncio.to_thread(bare, connection, uid, limit)
-
-        turns = [(asked, ours), (fetched, plain)][:: 1 if number % 2 else -1]
-        counts = {await timed(work, spent) for work, spent in turns}
+async def measure(file: Path, entities: list[Entity], ours: Ask, limit: int) -> dict[str, Seconds]:
+    """Seconds of each question: ours, and by bare statements on both kinds of connection, in turns."""
+    connections = {"bare": connected(file, like_ours=False), "tuned": connected(file, like_ours=True)}
+    asked: dict[str, Ask] = {"ours": ours}
+    for name, connection in connections.items():
+        asked[name] = lambda one, use=connection: asyncio.to_thread(bare, use, bytes.fromhex(one.id), limit)
+    spent: dict[str, Seconds] = {name: [] for name in asked}
+    for number, entity in enumerate(entities):
+        first = number % len(asked)
+        turns = [*asked, *asked][first : first + len(asked)]
+        counts = {await timed(partial(asked[name], entity), spent[name]) for name in turns}
         if len(counts) != 1:
-            sys.exit(f"the bare statements fetch {counts} relations: they do not do the same")
-        sizes.append(counts.pop())
-    connection.close()
-    return ours, plain, statistics.mean(sizes)
+            sys.exit(f"they find {counts} relations: they do not do the same")
+    for connection in connections.values():
+        connection.close()
+    return spent
 
 
 async def timed(work: Callable[[], Awaitable[int]], spent: Seconds) -> int:
@@ -167,7 +163,7 @@ def percentiles(seconds: Seconds) -> list[float]:
 
 
 async def main() -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=130)
     made = memories()
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "graph.db"
@@ -179,62 +175,65 @@ async def main() -> None:
             f"{rate:,.0f} memories/s, {rate * PER_MEMORY:,.0f} relations/s; {await store.graph.counts('default')}"
         )
         console.print(await speed(store, file))
-        console.print(await speed_of_tool(file))
+        console.print(await speed_of_tool(store, file))
         console.print(await others(store))
         await store.close()
         console.print(f"{file.stat().st_size / 1e6:.0f} MB on disk")
 
 
 async def speed(store: SQLiteStore, file: Path) -> Table:
-    table = Table("limit", "relations", "ms of", "related p50", "p95", "bare p50", "p95", "ratio p50", "p95")
-    table.title = "Depth 2"
-    await measure(store, file, LIMITS[0])
+    entities = await some_entities(store)
+
+    def related(limit: int) -> Ask:
+        async def ask(entity: Entity) -> int:
+            return len((await store.graph.related("default", [entity.id], depth=2, limit=limit)).relations)
+
+        return ask
+
+    return await compared("related of the store, depth 2", file, entities, related)
+
+
+async def speed_of_tool(store: SQLiteStore, file: Path) -> Table:
+    """The tool of the plugin, as a client calls it: arguments checked, words and data made and checked, beside the statements.
+
+    It finds out whether there are more than it shows, so it looks for one more.
+    """
+    entities = await some_entities(store)
+    async with running(zapomni_plugin_graph, providers, name="graph", settings={"store": f"sqlite://{file}"}) as app:
+
+        def get_related(limit: int) -> Ask:
+            async def ask(entity: Entity) -> int:
+                asked = {"entity": entity.name, "depth": 2, "limit": limit - 1}
+                told = (await app.call("get_related", asked))["structuredContent"]
+                return int(told["count"]) + told["truncated"]
+
+            return ask
+
+        return await compared("the tool get_related, depth 2", file, entities, get_related, more=1)
+
+
+async def compared(title: str, file: Path, entities: list[Entity], ours: Callable[[int], Ask], more: int = 0) -> Table:
+    table = Table("limit", "ms of", "ours p50", "p95", title=title)
+    for column in ("bare p50", "p95", "ratio p50", "p95", "set as ours p50", "p95", "ratio p50", "p95"):
+        table.add_column(column)
+    await measure(file, entities, ours(LIMITS[0] + more), LIMITS[0] + more)
     for limit in LIMITS:
-        ours, plain, size = await measure(store, file, limit)
+        spent = await measure(file, entities, ours(limit + more), limit + more)
         for measured, at in (("clock", slice(0, 2)), ("processor", slice(2, 4))):
-            one, other = percentiles(ours)[at], percentiles(plain)[at]
-            figures = [*one, *other, one[0] / other[0], one[1] / other[1]]
-            table.add_row(str(limit), f"{size:.0f}", measured, *(f"{figure:.2f}" for figure in figures))
+            one, *others = (percentiles(spent[name])[at] for name in ("ours", "bare", "tuned"))
+            figures = [*one]
+            for other in others:
+                figures += [*other, one[0] / other[0], one[1] / other[1]]
+            table.add_row(str(limit), measured, *(f"{figure:.2f}" for figure in figures))
     table.caption = "goal: ratio <= 1.5"
     return table
 
 
-async def speed_of_tool(file: Path) -> Table:
-    """The tool of the plugin, as a client calls it: arguments checked, words and data made and checked, beside the statements."""
-    table = Table("limit", "ms of", "get_related p50", "p95", "bare p50", "p95", "ratio p50", "p95", title="The tool")
-    settings = {"store": f"sqlite://{file}"}
-    async with running(zapomni_plugin_graph, providers, name="graph", settings=settings) as app:
-        await measure_tool(app, file, LIMITS[0])
-        for limit in LIMITS:
-            ours, plain = await measure_tool(app, file, limit)
-            for measured, at in (("clock", slice(0, 2)), ("processor", slice(2, 4))):
-                one, other = percentiles(ours)[at], percentiles(plain)[at]
-                figures = [*one, *other, one[0] / other[0], one[1] / other[1]]
-                table.add_row(str(limit), measured, *(f"{figure:.2f}" for figure in figures))
-    table.caption = "goal: ratio <= 1.5, of the whole tool"
-    return table
-
-
-async def measure_tool(app: RunningApp, file: Path, limit: int) -> tuple[Seconds, Seconds]:
-    connection = connected(file)
-    chance = random.Random(13)
-    names = [f"Person {chance.randrange(HUBS, ENTITIES)}" for _ in range(QUESTIONS)]
-    ours: Seconds = []
-    plain: Seconds = []
-    for number, one in enumerate(await app.app.engine.graph.entities("default", names)):
-
-        async def called(name: str = one.name) -> int:
-            answer = await app.call("get_related", {"entity": name, "depth": 2, "limit": limit})
-            return int(answer["structuredContent"]["count"])
-
-        async def fetched(uid: bytes = bytes.fromhex(one.id)) -> int:
-            return await asyncio.to_thread(bare, connection, uid, limit)
-
-        turns = [(called, ours), (fetched, plain)][:: 1 if number % 2 else -1]
-        if len({await timed(work, spent) for work, spent in turns}) != 1:
-            sys.exit("the tool and the bare statements do not find the same")
-    connection.close()
-    return ours, plain
+async def some_entities(store: SQLiteStore) -> list[Entity]:
+    chance = random.Random(11)
+    return await store.graph.entities(
+        "default", [f"Person {chance.randrange(HUBS, ENTITIES)}" for _ in range(QUESTIONS)]
+    )
 
 
 async def others(store: SQLiteStore) -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, SkipValidation, WithJsonSchema
+from pydantic import BaseModel, Field, SkipValidation, TypeAdapter, WithJsonSchema
 
 from zapomni_core.plugin import DegradedResponse, Entity, Evidence, Job, QueuedResponse, Relation, SuccessResponse
 
@@ -42,27 +42,32 @@ class EntityFound(EntityAnswer):
 STEP_SCHEMA = {
     "type": "object",
     "description": "distance (in steps), subject, type, object, basis (stated, pattern, or mention: only named together), "
-    "valid_from, valid_until, learned_at, superseded_at (times or null), "
+    "learned_at, valid_from, valid_until, superseded_at (times, where there is one), "
     f"evidence (the newest {MOST_EVIDENCE} at most: memory_id, quote, basis, extractor).",
     "required": ["distance", "subject", "type", "object", "basis", "evidence"],
 }
 """Plain on purpose: every answer is checked against its schema, and an answer may have hundreds of steps."""
+_MOMENT = TypeAdapter(datetime).serializer  # as in all answers, at a third of the cost of `isoformat`
 
 
 def step_record(distance: int, relation: Relation) -> dict[str, Any]:
     """One step in the graph as JSON, with the memories that say it."""
-    return {
+    step = {
         "distance": distance,
         "subject": relation.subject.name,
         "type": relation.type,
         "object": relation.object.name,
         "basis": _best_basis(relation.evidence),
-        "valid_from": _moment(relation.valid_from),
-        "valid_until": _moment(relation.valid_until),
         "learned_at": _moment(relation.learned_at),
-        "superseded_at": _moment(relation.superseded_at),
         "evidence": [_evidence_record(one) for one in relation.evidence[:MOST_EVIDENCE]],
     }
+    if relation.valid_from:
+        step["valid_from"] = _moment(relation.valid_from)
+    if relation.valid_until:
+        step["valid_until"] = _moment(relation.valid_until)
+    if relation.superseded_at:
+        step["superseded_at"] = _moment(relation.superseded_at)
+    return step
 
 
 def _evidence_record(evidence: Evidence) -> dict[str, str]:
@@ -74,11 +79,14 @@ def _evidence_record(evidence: Evidence) -> dict[str, str]:
     }
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
+def _moment(moment: datetime) -> str:
+    text: str = _MOMENT.to_python(moment, mode="json")
+    return text
 
 
 def _best_basis(evidence: Sequence[Evidence]) -> Basis:
+    if len(evidence) == 1:
+        return evidence[0].basis
     found = {one.basis for one in evidence}
     return "stated" if "stated" in found else "pattern" if "pattern" in found else "mention"
 
