@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import closing
+from itertools import combinations
 
 import apsw
 import pytest
@@ -64,6 +65,17 @@ async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store)
     assert len(await relations_of(store, "Ada", limit=1400)) == 1400
     assert len(await relations_of(store, "Ada", limit=9999, depth=2)) == 1501
     assert len(await relations_of(store, "Friend 3", depth=2, limit=20)) == 20
+
+
+async def test_relations_that_are_met_from_both_ends_take_no_place_of_others(store):
+    names = [f"Friend {number}" for number in range(6)]
+    for one, other in combinations(names, 2):
+        await state(store, one, "knows", other)
+    await state(store, "Friend 5", "knows", "Grace")
+    for limit in range(1, 17):
+        found = await relations_of(store, "Friend 0", depth=2, limit=limit)
+        assert len({relation.id for _, relation in found}) == limit
+    assert len(await relations_of(store, "Friend 0", depth=2, limit=99)) == 16
 
 
 async def test_only_the_newest_evidence_is_given(store):

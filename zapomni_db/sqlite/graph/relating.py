@@ -1,6 +1,6 @@
 """Walks along relations from entities outwards, breadth first."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -19,21 +19,14 @@ _NEXT = """
 SELECT x.type != :mentioned, x.evidence, x.latest, x.id, x.subject, x.object
 FROM carray(:{end}s) w CROSS JOIN relation x ON x.{end} = w.value AND x.evidence > 0 {which}
 """
-# Of each entity only so many relations are looked at as can be given back: slower, but a hub costs no more than others.
-_BEST_NEXT = """
-SELECT r.type != :mentioned, r.evidence, r.latest, r.id, r.subject, r.object
-FROM carray(:{end}s) w CROSS JOIN relation r ON r.id IN (
-    SELECT x.id FROM relation x WHERE x.{end} = w.value AND x.evidence > 0 {which}
-    ORDER BY x.type = :mentioned, x.evidence DESC, x.latest DESC LIMIT :limit
-)
-"""
+# Sorted there, so that of a hub only those are fetched that may be given back: a relation can be among them twice, once at each end.
+_STRONGEST = " ORDER BY 1 DESC, 2 DESC, 3 DESC, 4 DESC LIMIT 2 * :limit"
 _EITHER_WAY = " AND x.type = :mentioned"  # who is mentioned with whom has no direction
 _ENDS: dict[Direction, list[tuple[str, str]]] = {
     "out": [("subject", ""), ("object", _EITHER_WAY)],
     "in": [("object", ""), ("subject", _EITHER_WAY)],
     "both": [("subject", ""), ("object", "")],
 }
-_MANY = 1000  # relations on one level from which on there may be a hub among the entities
 _TRUE_THEN = """
 AND (x.begin <= :at AND (x.valid_until IS NULL OR x.valid_until > :at)
     OR EXISTS (SELECT 1 FROM period p WHERE p.relation = x.id AND p.begin <= :at AND p.valid_until > :at))
@@ -69,34 +62,24 @@ def _walk(connection: apsw.Connection, start: Iterable[int], wanted: Wanted) -> 
         if not frontier or len(taken) >= wanted.limit:
             break
         values |= {end: bound(sorted(frontier)) for end in ("subjects", "objects")}
-        reached = {row for row in _level(connection, wanted.direction, which, values) if row[3] not in taken}
-        level = sorted(reached, reverse=True)[: wanted.limit - len(taken)]
+        reached = dict.fromkeys(connection.execute(_next(wanted.direction, which), values))
+        level = [row for row in reached if row[3] not in taken][: wanted.limit - len(taken)]
         taken.update((row[3], distance) for row in level)
         frontier = {end for row in level for end in row[4:]} - seen
         seen = seen | frontier
     return taken
 
 
-def _level(
-    connection: apsw.Connection, direction: Direction, which: str, values: Mapping[str, Any]
-) -> Iterable[tuple[int, ...]]:
-    """Relations of the entities of one level, some of them twice."""
-    found: list[Any] = connection.execute(_either(_NEXT, direction, which) + " LIMIT :many", values).fetchall()
-    if len(found) < values["many"]:
-        return found
-    return connection.execute(_either(_BEST_NEXT, direction, which), values)
-
-
 @lru_cache(maxsize=64)
-def _either(statement: str, direction: Direction, which: str) -> str:
-    """A statement for the relations at both of their ends."""
-    return " UNION ALL ".join(statement.format(end=end, which=which + more) for end, more in _ENDS[direction])
+def _next(direction: Direction, which: str) -> str:
+    """A statement for the strongest relations of the entities of one level, some of them twice."""
+    ends = [_NEXT.format(end=end, which=which + more) for end, more in _ENDS[direction]]
+    return " UNION ALL ".join(ends) + _STRONGEST
 
 
 def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
     """Which relations are walked along, and the values of the statement."""
-    most = max(0, wanted.limit)
-    values: dict[str, Any] = {"limit": most, "many": max(_MANY, 4 * most), "mentioned": MENTIONED_WITH}
+    values: dict[str, Any] = {"limit": max(0, wanted.limit), "mentioned": MENTIONED_WITH}
     which = ""
     if wanted.at is not None:
         which += _TRUE_THEN
