@@ -14,7 +14,7 @@ from zapomni_core.extraction.linking import Link, link
 from zapomni_core.extraction.mention import Mention
 from zapomni_core.extraction.pronouns import has_pronoun, is_person, with_pronouns
 from zapomni_core.extraction.verbs import doing
-from zapomni_core.extraction.wording import bare, continued
+from zapomni_core.extraction.wording import bare, continued, seam
 
 _AND = re.compile(r"\s*,?\s+(?:and|и|und|y|e|et|sowie|&)\s+")
 _COMMA = re.compile(r"\s*,\s+")
@@ -117,13 +117,14 @@ def _continued(
     first, second = named[at], named[at + 1]
     if second.start - first.end > LONGEST or _is_doubted(text, first.start):
         return None
-    said = continued(bare(text[first.end : second.start]))
+    between = text[first.end : second.start]
+    said = continued(bare(between))
     if said is None or not (subjects := _same_subjects(text, named, at, last, said[0])):
         return None
     found = link(said[1], text[second.end : second.end + _AFTER])
     if found is None or found.many or found.inverse:
         return None
-    return _whole(subjects, found, _objects(text, named, links, at + 1 + found.past), first.end)
+    return _whole(subjects, found, _objects(text, named, links, at + 1 + found.past), first.end + seam(between))
 
 
 def _same_subjects(

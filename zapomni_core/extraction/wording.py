@@ -5,7 +5,7 @@
 import re
 from functools import cache
 
-_AND = re.compile(r",? ?\b(?:and then|and|but now|but|then|и|а|но|und|aber|y|e|pero|et|mais) |, (?=\w)")
+_AND = re.compile(r",?\s?\b(?:and then|and|but now|but|then|и|а|но|und|aber|y|e|pero|et|mais)\s|,\s(?=\w)", re.IGNORECASE)
 _OTHER = re.compile(
     r"\b(?:who|whom|whose|that|which|where|if|when|because|котор\w+|что|чтобы|если|когда|dass|weil|wenn|als|que|qui|quien|si|quand|cuando)\b"
 )
@@ -28,6 +28,11 @@ def continued(words: str) -> tuple[str, str] | None:
         return None
     head, tail = without_fillers(words[: found[-1].start()]), words[found[-1].end() :]
     return None if _OTHER.search(head) else (head, tail)
+
+
+def seam(between: str) -> int:
+    """Where that second thing begins, in the words as they are written."""
+    return max((found.start() for found in _AND.finditer(between)), default=0)
 
 
 @cache

@@ -229,6 +229,24 @@ def test_a_relation_holds_since_and_until_what_its_sentence_says(text, since, un
     assert [relation.valid_from, relation.valid_until] == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Anna works at Acme since 2019 and lives in Berlin.", {"works_at": 2019, "lives_in": None}),
+        ("Anna lives in Berlin since 2015 and works at Acme since 2019.", {"lives_in": 2015, "works_at": 2019}),
+        ("Anna works at Acme and lives in Berlin since 2019.", {"works_at": None, "lives_in": 2019}),
+        ("Anna works at Acme in 2019 and lives in Berlin.", {"works_at": None, "lives_in": None}),
+        ("Anna arbeitet bei Siemens seit 2018 und wohnt in München.", {"works_at": 2018, "lives_in": None}),
+        ("Мария работает в Яндексе с 2015 года и живёт в Москве.", {"works_at": 2015, "lives_in": None}),
+        ("Anna travaille chez Renault depuis 2018 et habite à Lyon.", {"works_at": 2018, "lives_in": None}),
+        ("Anna trabaja en Telefónica desde 2018 y vive en Madrid.", {"works_at": 2018, "lives_in": None}),
+    ],
+)
+def test_a_date_belongs_to_what_is_said_before_the_and(text, wanted):
+    found = {one.type: one.valid_from and one.valid_from.year for one in read(text).relations if one.basis == "pattern"}
+    assert found == wanted
+
+
 def test_a_date_belongs_to_the_clause_that_it_stands_in():
     text = "Anna lives in Berlin since 2020 and Bob lives in Paris since 2021."
     years = [one.valid_from.year for one in read(text).relations if one.basis == "pattern"]
