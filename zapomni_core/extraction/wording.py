@@ -5,7 +5,9 @@
 import re
 from functools import cache
 
-_AND = re.compile(r",?\s?\b(?:and then|and|but now|but|then|и|а|но|und|aber|y|e|pero|et|mais)\s|,\s(?=\w)", re.IGNORECASE)
+_AND = re.compile(
+    r",?\s?\b(?:and then|and|but now|but|then|и|а|но|und|aber|y|e|pero|et|mais)\s|,\s(?=\w)", re.IGNORECASE
+)
 _OTHER = re.compile(
     r"\b(?:who|whom|whose|that|which|where|if|when|because|котор\w+|что|чтобы|если|когда|dass|weil|wenn|als|que|qui|quien|si|quand|cuando)\b"
 )

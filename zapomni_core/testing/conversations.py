@@ -235,6 +235,20 @@ class ConversationStoreContract(StoreContract):
         cosines = many @ asked / np.linalg.norm(many, axis=1)
         assert await near(store, asked, 20) == [f"d{number}" for number in np.argsort(-cosines)[:20]]
 
+    @pytest.mark.parametrize("dimension", [2, 64, 100])
+    @pytest.mark.parametrize("held", range(3))
+    async def test_what_has_no_vector_changes_nothing_of_what_is_near(
+        self, store: Any, held: int, dimension: int
+    ) -> None:
+        vector = [1.0] * dimension
+        for number in range(held):
+            await write(store, f"d{number}", vector)
+        before = await near(store, vector)
+        await write(store, "no vector")
+        assert await near(store, vector) == before
+        await write(store, "one more", vector)
+        assert await near(store, vector) == ["one more", *before]
+
     async def test_another_store_finds_at_once_what_happened(self, store: Any, other: Any) -> None:
         ids = [await write(store, text, vector) for text, vector in (("a", [1.0, 0.0]), ("b", [1.0, 0.1]))]
         assert await near(other, [1.0, 0.0]) == ["a", "b"]

@@ -60,6 +60,23 @@ class TimelineContract(StoreContract):
         (_, earlier), *_ = await relations_of(store, "Ada", at=year(2019))
         assert (earlier.valid_from, earlier.valid_until) == (year(2018), year(2020))
 
+    async def test_what_a_later_time_ends_is_true_until_then(self, store: Graphed) -> None:
+        await state(store, "Ada", "lives in", "Berlin", exclusive=True, valid_from=year(2018))
+        await state(store, "Ada", "lives in", "Paris", exclusive=True, valid_from=year(9000))
+        assert sorted(await triples(store, "Ada")) == ["Ada lives in Berlin", "Ada lives in Paris"]
+        assert await triples(store, "Ada", at=year(2020)) == ["Ada lives in Berlin"]
+        assert await triples(store, "Ada", at=year(9001)) == ["Ada lives in Paris"]
+        counts = await store.graph.counts(WORKSPACE)
+        assert (counts.relations, counts.superseded) == (2, 0)
+
+    async def test_a_time_comes_with_the_evidence_that_speaks_of_it(self, store: Graphed) -> None:
+        ids = {}
+        for place, since in (("Berlin", 2020), ("Paris", 2015), ("Berlin", 2010)):
+            ids[since] = await state(store, "Ada", "lives in", place, exclusive=True, valid_from=year(since))
+        for when, since in ((2012, 2010), (2017, 2015), (2021, 2020)):
+            ((_, relation),) = await relations_of(store, "Ada", at=year(when))
+            assert [one.memory_id for one in relation.evidence] == [ids[since]]
+
     async def test_relations_that_are_not_exclusive_stand_beside_each_other(self, store: Graphed) -> None:
         await state(store, "Ada", "knows", "Grace", when=year(2018))
         await state(store, "Ada", "knows", "Alan", when=year(2020))

@@ -19,6 +19,8 @@ class Column(Generic[Item]):
 
     def extend(self, more: NDArray[Item]) -> None:
         """Put rows behind the others: into spare room, or everything into more room."""
+        if not more.shape[-1]:
+            return  # the first rows may be for readers only, and numpy refuses to write even nothing into such
         count = self.rows.shape[-1]
         total = count + more.shape[-1]
         if total > self._room.shape[-1]:

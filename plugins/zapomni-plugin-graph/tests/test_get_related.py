@@ -78,6 +78,15 @@ async def test_what_was_true_at_a_moment_can_be_asked_for(app, moment):
     assert "(2019 to 2021, superseded)" in text
 
 
+async def test_what_is_true_only_later_hides_nothing_and_says_so(graph_app, remember):
+    async with graph_app() as app:
+        await remember("Anna lives in Berlin.", "From 2099 Anna lives in Paris.")
+        await app.call("build_graph")
+        text, _ = await ask(app, entity="Anna", types=["lives_in"])
+    assert "—lives_in→ Berlin (until 2099) [" in text
+    assert "—lives_in→ Paris (from 2099 on) [" in text
+
+
 async def test_what_is_over_comes_only_if_asked_for(app):
     _, told = await ask(app, entity="Acme")
     assert told["count"] == 0

@@ -75,21 +75,19 @@ def short(text: str, most: int) -> str:
 
 
 def _when(relation: Relation) -> str:
-    if relation.valid_from is relation.valid_until is relation.superseded_by is None:
+    if relation.valid_from is relation.valid_until is None:
         return ""
+    now = datetime.now(UTC)
     since, until = _date(relation.valid_from), _date(relation.valid_until)
     if since and until:
         times = f"{since} to {until}"
-    elif since or until:
-        times = f"since {since}" if since else f"until {until}"
+    elif since:
+        times = f"from {since} on" if relation.valid_from and relation.valid_from > now else f"since {since}"
     else:
-        times = ""
-    told = [times, "superseded" if relation.superseded_by else "over" if _is_over(relation) else ""]
-    return f" ({', '.join(filter(None, told))})" if any(told) else ""
-
-
-def _is_over(relation: Relation) -> bool:
-    return relation.valid_until is not None and relation.valid_until <= datetime.now(UTC)
+        times = f"until {until}"
+    is_over = relation.valid_until is not None and relation.valid_until <= now
+    over = (", superseded" if relation.superseded_by else ", over") if is_over else ""
+    return f" ({times}{over})"
 
 
 def _date(moment: datetime | None) -> str:

@@ -21,3 +21,12 @@ def test_what_was_handed_out_stays_as_it_was(batches):
 def test_readers_cannot_write():
     with pytest.raises(ValueError, match="read-only"):
         Column(np.arange(3)).rows[0] = 1
+
+
+def test_rows_for_readers_only_can_be_followed_by_nothing_and_by_more():
+    rows = np.arange(3)
+    rows.flags.writeable = False
+    column = Column(rows)
+    column.extend(np.empty(0, rows.dtype))
+    column.extend(np.array([3]))
+    assert column.rows.tolist() == [0, 1, 2, 3]

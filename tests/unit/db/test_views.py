@@ -129,3 +129,18 @@ async def test_the_vectors_of_a_sample_follow_what_is_added_and_deleted(tmp_path
         kept, read = await store.read("work", sampled)
         assert kept == read
     await store.close()
+
+
+@pytest.mark.parametrize("held", range(3))
+async def test_what_came_and_went_unseen_changes_nothing(tmp_path, held):
+    def texts(snapshot):
+        return [one.text for one in snapshot.found(np.arange(snapshot.chunks))]
+
+    store = SQLiteStore(tmp_path / "memory.db")
+    for number in range(held):
+        await store.add("here", sample_memory(f"memory {number}"), EMBEDDER)
+    before = await store.read("here", texts)
+    gone = await store.add("here", sample_memory("a typo"), EMBEDDER)
+    await store.delete("here", gone.memory_id)
+    assert await store.read("here", texts) == before
+    await store.close()

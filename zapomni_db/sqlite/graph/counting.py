@@ -1,5 +1,7 @@
 """How much graph a workspace has, and which memories an extractor has not read."""
 
+import time
+
 import apsw
 
 from zapomni_db.records import GraphCounts
@@ -9,8 +11,8 @@ from zapomni_db.sqlite.values import check_text, is_text
 _LIVE = "workspace = :workspace AND deleted_at IS NULL AND replaced_by IS NULL"
 _ENTITIES = "SELECT count(*), coalesce(sum(mentions), 0) FROM entity WHERE workspace = ? AND memories > 0"
 _RELATIONS = """
-SELECT count(*), count(superseded_by) FROM entity CROSS JOIN relation ON subject = entity.id
-WHERE workspace = ? AND memories > 0 AND evidence > 0
+SELECT count(*), count(superseded_by) FILTER (WHERE valid_until <= :now)
+FROM entity CROSS JOIN relation ON subject = entity.id WHERE workspace = :workspace AND memories > 0 AND evidence > 0
 """
 _READ = f"""
 SELECT extractor, count(*) FROM reading JOIN memory ON memory.id = reading.memory WHERE {_LIVE} GROUP BY extractor
@@ -47,7 +49,7 @@ def counts(connection: apsw.Connection, workspace: str) -> GraphCounts:
     """The figures of a workspace."""
     bound = {"workspace": check_text("workspace", workspace)}
     entities, mentions = one(connection, _ENTITIES, workspace)
-    relations, superseded = one(connection, _RELATIONS, workspace)
+    relations, superseded = connection.execute(_RELATIONS, {**bound, "now": time.time_ns() // 1000}).get
     return GraphCounts(
         entities=entities,
         relations=relations - superseded,

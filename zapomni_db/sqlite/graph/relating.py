@@ -1,5 +1,6 @@
 """Walks along relations from entities outwards, breadth first."""
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -85,7 +86,10 @@ def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
         which += _TRUE_THEN
         values["at"] = checked_micros("at", wanted.at)
     elif not wanted.superseded:
-        which += "AND x.superseded_by IS NULL "
+        which += (
+            "AND (x.superseded_by IS NULL OR x.valid_until > :now) "  # what comes later has not taken its place yet
+        )
+        values["now"] = time.time_ns() // 1000
     if wanted.types:
         which += "AND x.type IN (SELECT value FROM carray(:types))"
         values["types"] = apsw.carray(tuple(check_text("types", one) for one in wanted.types))

@@ -39,6 +39,23 @@ FROM carray(?) w CROSS JOIN evidence c ON {which} CROSS JOIN memory m ON m.id = 
     LEFT JOIN body ON body.id = {first_part}
 WHERE m.deleted_at IS NULL AND m.replaced_by IS NULL
 """
+# Evidence of the period that holds a moment: what is said of a time within it, or of its end.
+_EVIDENCE_THEN = f"""
+WITH held(relation, begin, until) AS (
+    SELECT r.id, r.begin, r.valid_until FROM carray(:relations) w CROSS JOIN relation r ON r.id = w.value
+    WHERE r.begin <= :at AND (r.valid_until IS NULL OR r.valid_until > :at)
+    UNION ALL
+    SELECT p.relation, p.begin, p.valid_until FROM carray(:same) w CROSS JOIN period p ON p.relation = w.value
+    WHERE p.begin <= :at AND p.valid_until > :at
+)
+SELECT c.relation, c.memory, c.first_byte, c.last_byte, {CUT}, m.uid, c.start, c.end, c.extractor, c.basis
+FROM held CROSS JOIN evidence c ON c.relation = held.relation CROSS JOIN memory m ON m.id = c.memory
+    LEFT JOIN body ON body.id = {FIRST_PART}
+WHERE m.deleted_at IS NULL AND m.replaced_by IS NULL
+    AND coalesce(c.valid_from, min(m.moment, coalesce(c.valid_until, m.moment))) >= held.begin
+    AND (held.until IS NULL OR c.valid_until = held.until
+        OR coalesce(c.valid_from, min(m.moment, coalesce(c.valid_until, m.moment))) < held.until)
+"""  # noqa: S608 - ours
 _MEMORY = itemgetter(1)  # of a row
 _NEWEST = """
 c.id IN (
@@ -61,6 +78,7 @@ def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) ->
     if at is not None:
         then = _periods(connection, numbers, at)
         found = [row[:6] + then.get(row[0], row[6:]) for row in found]
+        evidence = {**evidence, **_evidence_then(connection, numbers, at)}
     return [
         Relation(
             uid.hex(),
@@ -99,13 +117,25 @@ def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> Mappi
     """
     few = [number for number, count in memories.items() if count <= MOST_EVIDENCE]
     many = [number for number, count in memories.items() if count > MOST_EVIDENCE]
+    found = [
+        row
+        for statement, numbers in ((_ALL_EVIDENCE, few), (_NEWEST_EVIDENCE, many))
+        for row in (rows(connection, statement, bound(numbers)) if numbers else ())
+    ]
+    return _by_relation(connection, found)
+
+
+def _evidence_then(connection: apsw.Connection, numbers: Sequence[int], at: int) -> Mapping[int, list[Evidence]]:
+    """The evidence of each relation that speaks of the period that holds a moment."""
+    asked = {"relations": bound(numbers), "same": bound(numbers), "at": at}
+    return _by_relation(connection, connection.execute(_EVIDENCE_THEN, asked).fetchall())
+
+
+def _by_relation(connection: apsw.Connection, found: list[Any]) -> Mapping[int, list[Evidence]]:
     evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
-    for statement, numbers in ((_ALL_EVIDENCE, few), (_NEWEST_EVIDENCE, many)):
-        found = list(rows(connection, statement, bound(numbers))) if numbers else []
-        found.sort(key=_MEMORY, reverse=True)  # those of one memory stay as they are: in the order of its text
-        for row in found:
-            relation, memory, first, last, cut, memory_id, start, end, extractor, basis = row
-            if cut is None or len(cut) < last - first:  # it is in two parts of a long text
-                cut = cut_body(connection, memory, first, last)
-            evidence[relation].append(Evidence(memory_id, cut.decode(), start, end, extractor, basis))
+    found.sort(key=_MEMORY, reverse=True)  # those of one memory stay as they are: in the order of its text
+    for relation, memory, first, last, cut, memory_id, start, end, extractor, basis in found:
+        if cut is None or len(cut) < last - first:  # it is in two parts of a long text
+            cut = cut_body(connection, memory, first, last)  # noqa: PLW2901  # the whole of it
+        evidence[relation].append(Evidence(memory_id, cut.decode(), start, end, extractor, basis))
     return evidence
