@@ -135,11 +135,13 @@ class MemoryManager:
         return self._engine.conversations
 
     def _document(self, found: "DocumentRecord") -> Document:
-        return document_of(self._dimension).model_validate(
+        """A document as it was stored, if with a vector of another dimension."""
+        vector = None if found.vector is None else found.vector.tolist()
+        return document_of(len(vector) if vector else self._dimension).model_validate(
             {
                 "id": found.id,
                 "content": found.text,
-                "embedding": None if found.vector is None else found.vector.tolist(),
+                "embedding": vector,
                 "metadata_": found.metadata,
                 "created_at": found.created_at,
                 "updated_at": found.created_at,

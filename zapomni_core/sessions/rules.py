@@ -115,4 +115,4 @@ def filter_of(value: Any) -> Filter:
 def _moment(field: str, value: Any) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidInputError(f"{field} must be a datetime")
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return value if value.utcoffset() is not None else value.replace(tzinfo=UTC)

@@ -1,6 +1,7 @@
 """How every part of the SQLite store gets at its file: opened on first use, read and written by the store's threads."""
 
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ class Access:
         self.path = path
         self.patience = patience
         self._opened: Opened | None = None
+        self._opening = threading.Lock()  # event loops of several threads may share a store
         self._closed = False
 
     def open(self) -> Opened:
@@ -42,13 +44,17 @@ class Access:
         if self._closed:
             raise StoreUnavailableError(f"The store {shown(self.path)} is closed.")
         if self._opened is None:
-            database = Database(self.path, self.patience)
-            self._opened = Opened(database, Views(database.guard), Crew(database, self.patience))
+            with self._opening:
+                self._opened = self._opened or self._open()
         if self._opened.crew.process != os.getpid():
             raise StoreUnavailableError(
                 f"The store {shown(self.path)} was opened before this process was forked: open it anew."
             )
         return self._opened
+
+    def _open(self) -> Opened:
+        database = Database(self.path, self.patience)
+        return Opened(database, Views(database.guard), Crew(database, self.patience))
 
     async def read(self, work: Work[T]) -> T:
         """Run work on a reading thread's connection, outside a transaction."""

@@ -72,7 +72,7 @@ def checked_micros(field: str, moment: datetime) -> int:
 
 def to_micros(moment: datetime) -> int:
     """Microseconds since 1970; a moment without a zone is UTC."""
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    aware = moment if moment.utcoffset() is not None else moment.replace(tzinfo=UTC)
     return (aware - _EPOCH) // _MICROSECOND
 
 

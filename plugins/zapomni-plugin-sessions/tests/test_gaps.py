@@ -7,7 +7,7 @@ from zapomni_plugin_sessions import zapomni_commands
 from zapomni_plugin_sessions.commands import make_gaps
 from zapomni_plugin_sessions.gaps import recorded, workspace_of
 
-from zapomni_core.plugin import MemoryEngine, MemoryManager
+from zapomni_core.plugin import MemoryEngine, MemoryManager, MemoryNotFoundError
 from zapomni_core.settings import Settings
 
 REPORT = {
@@ -85,6 +85,16 @@ def test_a_gap_can_be_forgotten(gaps):
     (gap,) = json.loads(gaps([REPORT], "--json").output)["gaps"]
     told = gaps([], "--forget", gap["id"]).output
     assert told == "Forgot 1 gap.\nNo gaps: no agent has reported one.\n"
+
+
+def test_gaps_are_forgotten_together_or_not_at_all(gaps):
+    (gap,) = json.loads(gaps([REPORT], "--json").output)["gaps"]
+    with pytest.raises(MemoryNotFoundError, match=r"^there is no gap nosuch here: nothing was forgotten$"):
+        gaps([], "--forget", gap["id"], "--forget", "nosuch")
+    assert gap["id"] in gaps([]).output
+    gaps([], "--forget", gap["id"])
+    with pytest.raises(MemoryNotFoundError, match=f"^there is no gap {gap['id']} here"):
+        gaps([], "--forget", gap["id"])
 
 
 async def test_what_is_no_gap_is_not_listed_as_one(app, ask):

@@ -25,8 +25,7 @@ def make_gaps(engine: MemoryEngine) -> click.Command:
     def gaps(limit: int, forgotten: tuple[str, ...], as_json: bool) -> None:
         """List the tools that agents missed in this workspace, as they reported it, the newest first."""
         if forgotten:
-            asyncio.run(forget(engine, forgotten))
-            click.echo(f"Forgot {counted(len(set(forgotten)), 'gap')}.", err=as_json)
+            click.echo(f"Forgot {counted(asyncio.run(forget(engine, forgotten)), 'gap')}.", err=as_json)
         found = asyncio.run(recorded(engine, limit))
         click.echo(json.dumps({"gaps": [_as_dict(one) for one in found]}, indent=2) if as_json else _told(found))
 

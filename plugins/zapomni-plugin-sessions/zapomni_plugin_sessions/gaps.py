@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from zapomni_core.plugin import MemoryEngine
+from zapomni_core.plugin import MemoryEngine, MemoryNotFoundError
 
 if TYPE_CHECKING:
     from zapomni_core.plugin import Document, MemoryManager, ToolGapReport
@@ -40,11 +40,22 @@ async def recorded(engine: MemoryEngine, limit: int) -> list[Gap]:
     return list(_gaps(found))
 
 
-async def forget(engine: MemoryEngine, gap_ids: Sequence[str]) -> None:
-    """Hide gaps; MemoryNotFoundError where there is none of an id, or none any more."""
+async def forget(engine: MemoryEngine, gap_ids: Sequence[str]) -> int:
+    """Hide gaps; how many. MemoryNotFoundError where one of them is not there: then none is hidden."""
     kept = engine.in_workspace(workspace_of(engine.workspace))
-    for gap_id in dict.fromkeys(gap_ids):
+    wanted = dict.fromkeys(gap_ids)
+    if missing := [gap_id for gap_id in wanted if not await _is_there(kept, gap_id)]:
+        raise MemoryNotFoundError(f"there is no gap {', '.join(missing)[:200]} here: nothing was forgotten")
+    for gap_id in wanted:
         await kept.delete_memory(gap_id)
+    return len(wanted)
+
+
+async def _is_there(kept: MemoryEngine, gap_id: str) -> bool:
+    try:
+        return (await kept.get_memory(gap_id)).deleted_at is None
+    except MemoryNotFoundError:
+        return False
 
 
 def workspace_of(workspace: str) -> str:

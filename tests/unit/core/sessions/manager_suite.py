@@ -1,6 +1,6 @@
 """What MemoryManager does, on any store: subclass the suite, make a store, and pytest does the rest."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum
 from uuid import UUID, uuid4
 
@@ -284,6 +284,26 @@ class MemoryManagerSuite(StoreContract):
         assert [one.content for one in await memory.temporal_query(*ALWAYS, limit=2)] == ["document 3", "document 2"]
         with pytest.raises(ValueError, match="limit must be greater than 0"):
             await memory.temporal_query(*ALWAYS, limit=0)
+
+    async def test_a_zone_that_has_no_offset_is_none(self, memory):
+        class Nowhere(tzinfo):
+            def utcoffset(self, moment):
+                return None
+
+        await memory.store_document("text")
+        moments = (one.replace(tzinfo=Nowhere()) for one in ALWAYS)
+        assert len(await memory.temporal_query(*moments)) == 1
+        assert len(await memory.temporal_query(datetime(1970, 1, 1), ALWAYS[1].replace(tzinfo=Nowhere()))) == 1  # noqa: DTZ001 - on purpose
+
+    async def test_documents_with_vectors_of_another_dimension_come_by_time_too(self, memory, engine):
+        await memory.store_document("four", None, [1.0, 0.0, 0.0, 0.0])
+        await MemoryManager(engine, embedding_dimension=2).store_document("two", None, [0.5, 0.25])
+        found = await memory.temporal_query(*ALWAYS)
+        assert [(one.content, one.embedding) for one in found] == [
+            ("two", [0.5, 0.25]),
+            ("four", [1.0, 0.0, 0.0, 0.0]),
+        ]
+        assert [one.content for one in await memory.semantic_search([1.0] * DIMENSION)] == ["four"]
 
     async def test_dates_must_be_in_order(self, memory):
         with pytest.raises(ValueError, match="end_date must not be before start_date"):
