@@ -20,6 +20,7 @@ from zapomni_core.telemetry import Telemetry, timed
 from zapomni_core.tidying import KEEP_DELETED_DAYS, deleted_before
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 from zapomni_db.filters import Filter, parse_filter
+from zapomni_db.texts import check_encodable
 
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
@@ -108,6 +109,10 @@ class MemoryEngine:
     def extractor_problem(self) -> str | None:
         """What is wrong with the extractor that the settings name, such as a model that they do not name; None if nothing."""
         return self._parts.extractor_problem if self._parts.extracts else None
+
+    async def embedder_problem(self) -> str | None:
+        """Why the store's embedder cannot be had, such as a plugin that is missing, and the way out; None where it can."""
+        return await self._parts.embedder_problem()
 
     @property
     def llm_available(self) -> bool | None:
@@ -246,8 +251,12 @@ class MemoryEngine:
 
     async def _known(self, same: str) -> Reading | None:
         """What the extractor read in a memory before, so that there is nothing to ask it; None where it has not read it."""
-        counts = await self.graph.reading(self.workspace, same, self._parts.extractor.name)
+        counts = await self.read_before(same)
         return Reading(counts=counts) if counts else None
+
+    async def read_before(self, memory_id: str) -> tuple[int, int] | None:
+        """How many entities and relations the extractor has read in a memory; None where it has not read it."""
+        return await self.graph.reading(self.workspace, memory_id, self._parts.extractor.name)
 
     async def _add(
         self, text: str, metadata: Mapping[str, Any], replaces: str | None, reading: Reading
@@ -280,15 +289,17 @@ class MemoryEngine:
         """Queue the reading of memories: those named, else the oldest that the extractor has not read and no job is for."""
         from zapomni_core.reprocessing import queue_named, queue_unread
 
-        if memory_ids:
+        if memory_ids is not None:
             return await queue_named(self, memory_ids)
         return await queue_unread(self, self._parts.extractor.name, limit)
 
-    async def list_unread(self, limit: int = 100) -> tuple[list[UnreadMemory], int]:
-        """The oldest memories that the extractor has not read, and how many there are in all."""
+    async def list_unread(
+        self, limit: int = 100, memory_ids: "Sequence[str] | None" = None
+    ) -> tuple[list[UnreadMemory], int]:
+        """The oldest memories that the extractor has not read, of those named if any are, and how many there are in all."""
         from zapomni_core.reprocessing import list_unread
 
-        return await list_unread(self, self._parts.extractor.name, limit)
+        return await list_unread(self, self._parts.extractor.name, limit, memory_ids)
 
     async def search_memory(
         self,
@@ -442,6 +453,7 @@ def _check_query(query: str) -> str:
         raise InvalidInputError("query cannot be empty or whitespace-only")
     if len(query) > LONGEST_QUERY:
         raise InvalidInputError(f"query exceeds maximum length ({LONGEST_QUERY:,} characters)")
+    check_encodable("query", query)
     return query
 
 

@@ -5,6 +5,7 @@ Exception
 └── ZapomniError
     ├── ConfigurationError   a setting is wrong, or names something that nobody offers
     ├── ProcessingError      text could not be chunked, embedded or searched
+    │   └── EmbedderMissingError  (a ConfigurationError too) nobody offers the embedder that made the store's vectors
     ├── LLMUnavailableError  the language model gave no answer; `failure` says why
     ├── ToolError            a tool refuses on purpose; its message is meant for the client
     ├── UnknownToolError     no tool has that name
@@ -24,6 +25,7 @@ __all__ = [
     "ConfigurationError",
     "ContractError",
     "DatabaseError",
+    "EmbedderMissingError",
     "LLMUnavailableError",
     "PluginError",
     "ProcessingError",
@@ -43,6 +45,17 @@ class ConfigurationError(ZapomniError):
 
 class ProcessingError(ZapomniError):
     """Text could not be chunked, embedded or searched."""
+
+
+class EmbedderMissingError(ConfigurationError, ProcessingError):
+    """Nobody offers the embedder that made the store's vectors. It fails as any embedder does, and says the way out."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the store's vectors were made by embedder '{name}', which no enabled plugin offers; "
+            "install or enable the plugin that brings it, or make new vectors by another: "
+            "zapomni reindex --embedder default"
+        )
 
 
 class LLMUnavailableError(ZapomniError):

@@ -81,9 +81,15 @@ async def read_kept(engine: "MemoryEngine", kept: "MemoryResult", text: str, tim
 
 
 async def _settled(engine: "MemoryEngine", kept: "MemoryResult", extraction: Extraction) -> "MemoryResult":
-    """What to tell of a memory that was read; its job has nothing left to do."""
-    if kept.job_id is not None:
+    """What to tell of a memory that was read; its job has nothing left to do.
+
+    A job of a memory that was there before may be somebody's receipt: it is not dropped, but finds that out itself.
+    """
+    if kept.job_id is not None and kept.outcome == "stored":
         await engine.jobs.drop(engine.workspace, [kept.job_id])
+    elif kept.job_id is not None:
+        await engine.jobs.schedule(engine.workspace, kept.job_id, datetime.now(UTC))
+        engine.look_for_jobs()
     entities, relations = _counts(extraction)
     return replace(
         kept,
@@ -107,12 +113,13 @@ async def _put_off(engine: "MemoryEngine", job_id: str | None, failure: "LLMFail
     engine.look_for_jobs()
 
 
-def extract_job(kind: str, memory_id: str | None = None, *, seconds: float = 0.0) -> NewJob:
-    """The job that reads one memory; one that is kept with its memory is told the id by the store."""
+def extract_job(kind: str, memory_id: str | None = None, *, again: bool = False, seconds: float = 0.0) -> NewJob:
+    """The job that reads one memory, again if it is read by then; one that is kept with it is told its id by the store."""
     not_before = datetime.now(UTC) + timedelta(seconds=seconds)
     if memory_id is None:
         return NewJob(kind=kind, not_before=not_before)
-    return NewJob(kind=kind, payload={"memory_id": memory_id}, key=memory_id, not_before=not_before)
+    payload = {"memory_id": memory_id, **({"again": True} if again else {})}
+    return NewJob(kind=kind, payload=payload, key=memory_id, not_before=not_before)
 
 
 class ExtractMemory:
@@ -123,6 +130,8 @@ class ExtractMemory:
         memory = await engine.memories.get(engine.workspace, str(job.payload["memory_id"]))
         if memory is None or memory.deleted_at or memory.replaced_by:
             return {"skipped": "the memory is not there any more"}
+        if not job.payload.get("again") and (counts := await engine.read_before(memory.id)):
+            return _told(counts)
         try:
             extraction = await engine.extract(memory.text, timestamp=memory.timestamp or memory.created_at)
         except LLMUnavailableError as error:
@@ -130,8 +139,7 @@ class ExtractMemory:
                 raise
             raise Postpone(_wait(error.failure), error.failure.message) from error
         await _record(engine, memory.id, extraction)
-        entities, relations = _counts(extraction)
-        return {"entities_extracted": entities, "relationships_extracted": relations}
+        return _told(_counts(extraction))
 
 
 async def _record(engine: "MemoryEngine", memory_id: str, extraction: Extraction) -> bool:
@@ -140,6 +148,11 @@ async def _record(engine: "MemoryEngine", memory_id: str, extraction: Extraction
     if jobs := _embedding(extraction):
         await engine.submit(jobs)
     return recorded
+
+
+def _told(counts: tuple[int, int]) -> Mapping[str, Any]:
+    """The result of a job."""
+    return {"entities_extracted": counts[0], "relationships_extracted": counts[1]}
 
 
 def _counts(extraction: Extraction) -> tuple[int, int]:

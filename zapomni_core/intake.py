@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from zapomni_db.errors import InvalidInputError
+from zapomni_db.texts import check_encodable
 
 # Without a look for circles: what holds itself is too deep, and refused before.
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
@@ -96,14 +97,6 @@ def _inside(nested: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterable[An
         if not isinstance(key, str):
             raise InvalidInputError("metadata must have texts as keys")
     return nested.values()
-
-
-def check_encodable(field: str, text: str) -> None:
-    """InvalidInputError where a text cannot be kept: one half of a surrogate pair is no character."""
-    try:
-        text.isascii() or text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInputError(f"{field} must not contain lone surrogates (it cannot be written as UTF-8)") from None
 
 
 def _tags(tags: Any) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
 """What engines of several workspaces share: store, embedder, extractor, worker, and what is counted of their work."""
 
-import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zapomni_core.errors import ConfigurationError
+from zapomni_core.errors import ConfigurationError, EmbedderMissingError
 from zapomni_core.jobs.kinds import Kinds
 from zapomni_core.jobs.workplace import Workplace
 from zapomni_core.provider import ProviderContext, Providers
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
-    from zapomni_db.records import JobCounts
+    from zapomni_db.records import EmbedderIdentity, JobCounts
     from zapomni_db.store import JobStore, MemoryStore
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class Parts:
         self._embedder_is_given = embedder is not None
         self._extractor = extractor
         self._extractor_is_given = extractor is not None
-        self._choosing = asyncio.Lock()
+        self._choosing = threading.Lock()  # event loops of several threads may share an engine
         self._searches = 0
         self._search_seconds = 0.0
         self._wanted_vectors = 0
@@ -153,11 +153,34 @@ class Parts:
         return self._extractor
 
     async def embedder(self) -> "Embedder":
-        """The embedder that made the store's vectors; for a new store the one that the settings name."""
-        if self._embedder is None:
-            async with self._choosing:
-                self._embedder = self._embedder or await self._choose()
-        return self._embedder
+        """The embedder that made the store's vectors; for a new store the one that the settings name.
+
+        A stand-in where nobody offers it. That one is not kept: the store may have other vectors the next time.
+        """
+        if self._embedder is not None:
+            return self._embedder
+        kept = await self.store.embedder()
+        if kept and self._is_missing(kept):
+            return _stand_in(kept)
+        with self._choosing:
+            self._embedder = self._embedder or self._choose(kept)
+            return self._embedder
+
+    async def embedder_problem(self) -> str | None:
+        """Why nothing can be embedded for the store, as far as its records and the settings tell; None where it can."""
+        kept = await self.store.embedder()
+        if kept and self._is_missing(kept):
+            return str(EmbedderMissingError(kept.name))
+        try:
+            await self.embedder()
+        except (ConfigurationError, EmbedderMismatchError) as error:
+            return str(error)
+        return None
+
+    def _is_missing(self, kept: "EmbedderIdentity") -> bool:
+        """Whether the store, and not the user, asks for an embedder that nobody offers."""
+        is_chosen = self._embedder_is_given or self._settings.embedder
+        return not is_chosen and not self._offered.offers("embedder", kept.name)
 
     async def embedding(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
         """The result of work with the store's embedder; with the new one where another process made new vectors."""
@@ -171,8 +194,7 @@ class Parts:
                 self._embedder = None
             return await work(await self.embedder())
 
-    async def _choose(self) -> "Embedder":
-        kept = await self.store.embedder()
+    def _choose(self, kept: "EmbedderIdentity | None") -> "Embedder":
         wanted = self._settings.embedder
         if kept is not None and wanted not in (None, kept.name):
             raise EmbedderMismatchError(
@@ -195,7 +217,10 @@ class Parts:
         from zapomni_core.reindexing import reindex
 
         kept = await self.store.embedder()
-        embedder = self._make_embedder(name or self._settings.embedder or (kept.name if kept else DEFAULT_EMBEDDER))
+        wanted = name or self._settings.embedder
+        if kept and not wanted and self._is_missing(kept):
+            raise EmbedderMissingError(kept.name)
+        embedder = self._make_embedder(wanted or (kept.name if kept else DEFAULT_EMBEDDER))
         unused: Embedder | None = embedder
         try:
             made = await reindex(self.store, embedder, on_progress)
@@ -248,6 +273,12 @@ class Parts:
 
             self._providers = Providers(BUILT_IN)
         return self._providers
+
+
+def _stand_in(kept: "EmbedderIdentity") -> "Embedder":
+    from zapomni_core.embedding.absent import AbsentEmbedder
+
+    return AbsentEmbedder(kept)
 
 
 def _guarded(embedder: "Embedder") -> "Embedder":

@@ -1,11 +1,13 @@
 """Narrows a search to some memories: what a caller may ask for, and a value that stores translate."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from zapomni_db.errors import InvalidInputError
+from zapomni_db.texts import check_encodable
 
 Scalar = str | int | float | bool | None
 
@@ -40,6 +42,7 @@ class Filter:
         return sum(map(bool, named)) + len(self.metadata)
 
 
+_LARGEST_BITS = 10_000  # of a number: Python refuses to write those with more than 4,300 digits
 _FIELDS = {"source": "sources", "kind": "kinds", "conversation": "conversations", "author": "authors"}
 
 
@@ -58,11 +61,12 @@ def is_day(text: str) -> bool:
 def parse_filter(filters: Mapping[str, Any] | None) -> Filter:
     """A caller's filters as a Filter; InvalidInputError names the field and the rule."""
     parts: dict[str, Any] = {"metadata": {}}
-    for key, value in (filters or {}).items():
+    for key, value in _with_text_keys("filters", filters or {}).items():
         if key == "tags":
             parts["tags"] = _texts(key, value)
         elif key in _FIELDS:
-            parts[_FIELDS[key]] = _texts(key, value)
+            named = _texts(key, value)
+            parts[_FIELDS[key]] = _any_spelling(named) if key == "conversation" else named
         elif key in ("date_from", "date_to"):
             parts[key] = _moment(key, value, end=key == "date_to")
         else:
@@ -77,12 +81,18 @@ def parse_metadata_filter(field: str, filters: Any) -> Filter:
     """What a caller asks of metadata alone, in an argument of that name: `tags`, all of them, and any other key."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"{field} must be an object")
-    asked = dict(filters or {})
-    if not all(isinstance(key, str) for key in asked):
-        raise InvalidInputError(f"{field} must have texts as keys")
+    asked = _with_text_keys(field, filters or {})
     tags = _texts("tags", asked.pop("tags"), field) if "tags" in asked else ()
     metadata = {key: _scalars(field, key, value) for key, value in asked.items()}
     return _checked(field, Filter(tags=tags, metadata=metadata))
+
+
+def _with_text_keys(field: str, filters: Mapping[Any, Any]) -> dict[str, Any]:
+    for key in filters:
+        if not isinstance(key, str):
+            raise InvalidInputError(f"{field} must have texts as keys")
+        check_encodable(f"a key of {field}", key)
+    return dict(filters)
 
 
 def _checked(field: str, wanted: Filter) -> Filter:
@@ -95,14 +105,38 @@ def _texts(key: str, value: Any, field: str = "filters") -> tuple[str, ...]:
     values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(isinstance(one, str) and one for one in values):
         raise InvalidInputError(f"{field}.{key} must be text or a list of texts")
+    _check_values(f"{field}.{key}", values)
     return tuple(dict.fromkeys(values))
+
+
+def _any_spelling(conversations: tuple[str, ...]) -> tuple[str, ...]:
+    """A session is a conversation, and its id a UUID, which may be written in other ways than the store writes it."""
+    spelled = [str(UUID(one)) for one in conversations if _is_uuid(one)]
+    return tuple(dict.fromkeys([*conversations, *spelled]))
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _scalars(field: str, key: str, value: Any) -> tuple[Scalar, ...]:
     values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(one is None or isinstance(one, str | int | float | bool) for one in values):
         raise InvalidInputError(f"{field}.{key[:100]} must be text, a number, true, false, null, or a list of those")
+    _check_values(f"{field}.{key[:100]}", values)
     return tuple(values)
+
+
+def _check_values(name: str, values: Iterable[Scalar]) -> None:
+    for one in values:
+        if isinstance(one, str):
+            check_encodable(name, one)
+        elif isinstance(one, int) and one.bit_length() > _LARGEST_BITS:
+            raise InvalidInputError(f"{name} must not be a number of thousands of digits")
 
 
 def _moment(key: str, value: Any, *, end: bool) -> datetime:

@@ -257,7 +257,7 @@ class JobStore(Protocol):
         ...
 
     async def finish(self, job_id: str, worker: str, result: Mapping[str, Any]) -> bool:
-        """Say that a job is done; False if it is not this worker's any more."""
+        """Say that a job is done, all of it: what was told of its way is forgotten; False if it is not this worker's any more."""
         ...
 
     async def fail(self, job_id: str, worker: str, error: str, retry_at: datetime | None) -> bool:

@@ -276,19 +276,80 @@ async def test_without_waiting_the_answer_is_a_receipt_and_the_job_reads_it(zapo
         await until(is_read)
 
 
-async def test_a_job_of_a_memory_that_was_deleted_meanwhile_reads_nothing(zapomni, server):
-    server.then(refuse(500))
-    async with zapomni("store_raw") as app:
+async def test_a_job_of_a_memory_that_was_deleted_meanwhile_reads_nothing_and_says_so(zapomni, server):
+    server.always(refuse(401))
+    async with zapomni("queue_retry") as app:
         _, record = await add(app)
         await app.call("delete_memory", {"memory_id": record["memory_id"]})
-        named = (await app.call("reprocess_memories", {"memory_ids": [record["memory_id"]]}))["structuredContent"]
+        asked = server.count
+        await app.app.engine.jobs.retry("default")
+        app.app.engine.look_for_jobs()
 
         async def is_skipped():
-            job = (await app.call("get_job", {"job_id": named["job_id"]}))["structuredContent"]
-            return job["result"] == {"skipped": "the memory is not there any more"}
+            job = await app.call("get_job", {"job_id": record["job_id"]})
+            told = (
+                f"Job {record['job_id']} (extract:quick) is done; nothing was done: the memory is not there any more."
+            )
+            return text_of(job) == told
 
         await until(is_skipped)
-    assert server.count == 1
+        assert server.count == asked
+
+
+@pytest.mark.parametrize("hidden", ["deleted", "replaced"])
+async def test_what_is_hidden_is_not_read_again(zapomni, server, hidden):
+    server.always(refuse(500))
+    async with zapomni("store_raw") as app:
+        memory_id = (await add(app))[1]["memory_id"]
+        if hidden == "deleted":
+            await app.call("delete_memory", {"memory_id": memory_id})
+        else:
+            await add(app, "Ada Lovelace works nowhere.", replaces=memory_id)
+        refused = await app.call("reprocess_memories", {"memory_ids": [memory_id]})
+        assert refused["structuredContent"]["error_code"] == "MEMORY_NOT_FOUND"
+        assert f"memory {memory_id} is {hidden}" in text_of(refused)
+        assert await app.app.engine.jobs.list("default", kind="extract:quick") == []
+
+
+async def test_memories_that_are_named_are_listed_alone(zapomni, server):
+    server.always(refuse(500))
+    async with zapomni("store_raw") as app:
+        ids = [(await add(app, f"{TEXT} Number {number}."))[1]["memory_id"] for number in range(3)]
+        listed = (await app.call("reprocess_memories", {"memory_ids": ids[1:2], "list_only": True}))[
+            "structuredContent"
+        ]
+        assert [one["memory_id"] for one in listed["memories"]] == ids[1:2]
+        assert listed["count"] == 1
+        nobody = await app.call("reprocess_memories", {"memory_ids": []})
+        assert text_of(nobody) == "Error: memory_ids must have at least 1 items"
+
+
+async def test_what_is_left_are_those_that_nobody_reads_yet(zapomni, server):
+    async with zapomni("store_raw") as app:
+        read = (await add(app))[1]["memory_id"]
+        server.always(refuse(401))
+        for number in range(5):
+            await add(app, f"{TEXT} Number {number}.")
+        await app.call("reprocess_memories", {"memory_ids": [read]})
+        record = (await app.call("reprocess_memories", {"limit": 1}))["structuredContent"]
+        assert (record["waiting"], record["left"]) == (1, 4)
+
+
+async def test_a_receipt_stays_good_when_the_same_memory_is_read_at_last(zapomni, server):
+    server.always(refuse(429, retry_after="60"))
+    async with zapomni("queue_retry") as app:
+        _, receipt = await add(app)
+        server.always(answer(READ))
+    async with zapomni("queue_retry") as app:
+        _, again = await add(app)
+        assert (again["status"], again["entities_extracted"]) == ("success", 2)
+
+        async def is_done():
+            job = (await app.call("get_job", {"job_id": receipt["job_id"]}))["structuredContent"]
+            return job["state"] == "done" and job["result"] == {"entities_extracted": 2, "relationships_extracted": 1}
+
+        await until(is_done)
+    assert server.count == 2, "the job has nothing to ask"
 
 
 async def test_while_the_model_is_away_its_jobs_wait_and_have_not_been_tried(zapomni, server):
@@ -562,6 +623,6 @@ async def test_each_call_queues_others_until_none_is_left(zapomni, server):
             "Queued 1 memory for entity extraction; 2 more are left for another call.",
         )
         assert (await reprocess(limit=1))[:3] == (1, 1, 1)
-        assert (await reprocess(limit=1, memory_ids=[]))[:3] == (1, 2, 0)
+        assert (await reprocess(limit=1, memory_ids=None))[:3] == (1, 2, 0)
         assert await reprocess(limit=1) == (0, 3, 0, "Nothing new to queue; already queued: 3 memories.")
         assert len(await app.app.engine.jobs.list("default", kind="extract:quick")) == 3

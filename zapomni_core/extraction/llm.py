@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from zapomni_core.call import report_progress
+from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction.collecting import Collection
 from zapomni_core.extraction.mention import Mention, name_key
 from zapomni_core.extraction.parts import parts_of
@@ -105,11 +106,17 @@ class _Progress:
         waiting = set(tasks)
         while waiting:
             ended, waiting = await asyncio.wait(waiting, timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            for task in ended:
+            for task in sorted(ended, key=_is_refused):  # why it was refused comes first
                 task.result()
             self._done, self._beats = self._done + len(ended), 0 if ended else self._beats + 1
             told = f"read {self._done} of {self._total} parts"
             await report_progress(self._done + self._beats / (self._beats + 10), self._total, told)
+
+
+def _is_refused(task: "asyncio.Task[Any]") -> bool:
+    """Whether no call was made, because of another that failed."""
+    error = None if task.cancelled() else task.exception()
+    return isinstance(error, LLMUnavailableError) and error.failure.code == "CIRCUIT_OPEN"
 
 
 def _checked(text: str, parts: Sequence[tuple[int, int]], answers: Sequence[dict[str, Any]]) -> Extraction:

@@ -1,6 +1,7 @@
 """Stops calls to a provider that fails, and finds out with a single call whether it is back.
 
-closed     every call goes through; too many failures in a row open it, and one that waiting will not cure does at once
+closed     every call goes through; too many failures in a row open it, and one that waiting will not cure does at once, or one
+           for which the provider names a longer time than anybody waits here: it is asked again after that time
 open       no call is made until the cool-down is over
 half_open  one call, the probe, goes through: its success closes the breaker, its failure opens it again
 """
@@ -83,12 +84,13 @@ class CircuitBreaker:
             self._close()
             return
         self._failures += 1
-        if self._cause or not failure.transient or self._failures >= self._limits.open_after_failures:
-            self._open(failure)
-
-    def _open(self, failure: LLMFailure) -> None:
         asked = min(failure.retry_after_seconds or 0.0, self._limits.longest_open_seconds)
-        seconds = max(self._limits.open_seconds, asked)
+        if self._cause or not failure.transient or self._failures >= self._limits.open_after_failures:
+            self._open(failure, max(self._limits.open_seconds, asked))
+        elif asked > self._limits.waiting_seconds:
+            self._open(failure, asked)
+
+    def _open(self, failure: LLMFailure, seconds: float) -> None:
         self._cause = failure
         self._open_until = self._clock() + seconds
         self._turn()

@@ -6,11 +6,12 @@ from operator import index
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
-from zapomni_core.intake import LONGEST_TEXT, check_encodable
+from zapomni_core.intake import LONGEST_TEXT
 from zapomni_core.sessions.models import LONGEST_USER_ID, Role
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter, parse_metadata_filter
 from zapomni_db.records import LARGEST_NUMBER
+from zapomni_db.texts import check_encodable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

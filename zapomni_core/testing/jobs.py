@@ -158,6 +158,10 @@ class JobStoreContract(StoreContract):
         assert (told.progress, told.message) == (0.5, "half")
         again = await claimed(other)
         assert (again.progress, again.message) == (None, "")
+        assert await other.jobs.renew(made.id, "me", LONG, 0.9, "nearly")
+        assert await other.jobs.finish(made.id, "me", {})
+        done = await kept(store, made.id)
+        assert (done.progress, done.message) == (1.0, "")
 
     async def test_a_job_that_is_done_has_its_result_and_is_claimed_no_more(self, store: QueueingStore) -> None:
         made = await enqueue(store)

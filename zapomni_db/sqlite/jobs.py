@@ -33,11 +33,9 @@ class SQLiteJobs:
         return await self._access.write(lambda connection: queue.renew(connection, job_id, worker, lease_seconds, told))
 
     async def finish(self, job_id: str, worker: str, result: Mapping[str, Any]) -> bool:
-        kept = values.to_json("result", dict(result))
+        told = {"progress": 1.0, "message": "", "error": "", "result": values.to_json("result", dict(result))}
         return await self._access.write(
-            lambda connection: queue.change(
-                connection, job_id, worker, state="done", worker="", due_at=None, progress=1.0, error="", result=kept
-            )
+            lambda connection: queue.change(connection, job_id, worker, state="done", worker="", due_at=None, **told)
         )
 
     async def fail(self, job_id: str, worker: str, error: str, retry_at: datetime | None) -> bool:

@@ -12,6 +12,7 @@ from zapomni_mcp.cli.output import one_line
 from zapomni_mcp.cli.progress import Progress
 from zapomni_mcp.cli.refusal import Refusal
 from zapomni_mcp.cli.session import Session, with_session
+from zapomni_mcp.cli.text import TEXT
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -48,14 +49,14 @@ HEADLINES = {
 @shared_options()
 @click.argument("text", required=False)
 @click.option("--file", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Remember this file.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Add a tag; may be repeated.")
-@click.option("--source", help="Where it comes from; a file's name, unless you say otherwise.")
-@click.option("--author", help="Who said or wrote it.")
-@click.option("--conversation", help="The conversation that it belongs to.")
-@click.option("--timestamp", metavar="WHEN", help="When it was true: 2026-05-08, or with a time.")
-@click.option("--language", help="Of code or Markdown; by the file's ending, unless you say otherwise.")
+@click.option("--tag", "tags", type=TEXT, multiple=True, metavar="TAG", help="Add a tag; may be repeated.")
+@click.option("--source", type=TEXT, help="Where it comes from; a file's name, unless you say otherwise.")
+@click.option("--author", type=TEXT, help="Who said or wrote it.")
+@click.option("--conversation", type=TEXT, help="The conversation that it belongs to.")
+@click.option("--timestamp", type=TEXT, metavar="WHEN", help="When it was true: 2026-05-08, or with a time.")
+@click.option("--language", type=TEXT, help="Of code or Markdown; by the file's ending, unless you say otherwise.")
 @click.option("--metadata", callback=json_object, metavar="JSON", help="More, to filter by: a JSON object.")
-@click.option("--replaces", metavar="ID", help="The memory that this corrects.")
+@click.option("--replaces", type=TEXT, metavar="ID", help="The memory that this corrects.")
 @with_session
 def add(session: Session, text: str | None, file: Path | None, replaces: str | None, **particulars: Any) -> None:
     """Remember a text, a file, or standard input.

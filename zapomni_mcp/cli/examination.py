@@ -132,7 +132,20 @@ async def _store(engine: MemoryEngine) -> list[Finding]:
         return [Finding("fail", "store", f"{type(error).__name__}: {error}", "ask the author of the store's plugin")]
     size = f"{stats.database_size_mb:.1f} MB"
     whole = Finding("ok", "store", f"{stats.store} at {stats.location}, {size}; all of it is as it was stored")
-    return [whole, *findings.vectors(without_vector)]
+    return [whole, *findings.vectors(without_vector), *await _embedder(engine)]
+
+
+async def _embedder(engine: MemoryEngine) -> list[Finding]:
+    """Why nothing new can be found by its meaning; nothing where it can."""
+    try:
+        problem = await engine.embedder_problem()
+    except Exception as error:  # noqa: BLE001 (the seam: an embedder may be a plugin's)
+        fix = "ask the author of the embedder's plugin"
+        return [Finding("fail", "embedder", f"{type(error).__name__}: {error}", fix)]
+    if problem is None:
+        return []
+    detail, _, fix = problem.partition("; ")
+    return [Finding("fail", "embedder", detail, fix or "correct the settings; zapomni config shows them")]
 
 
 async def _health(tool: CheckedTool) -> Finding:

@@ -7,6 +7,7 @@ import click
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.progress import Progress
 from zapomni_mcp.cli.session import Session, with_session
+from zapomni_mcp.cli.text import TEXT
 from zapomni_mcp.telling import embedder_words
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 @click.command()
 @shared_options()
 @click.option(
-    "--embedder", metavar="NAME", help="Who makes the vectors; the one in the settings, else the present one."
+    "--embedder",
+    type=TEXT,
+    metavar="NAME",
+    help="Who makes the vectors; the one in the settings, else the present one.",
 )
 @with_session
 def reindex(session: Session, embedder: str | None) -> None:

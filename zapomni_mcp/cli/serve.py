@@ -41,6 +41,7 @@ def serve(options: Options, transport: str) -> None:
     app = compose(options, config.settings, _import_server)
     if problem := app.engine.extractor_problem:
         raise ConfigurationError(problem)
+    _warn_of_language_model(app)
     server = _import_server()(app.engine, config.settings, app=app)
     _announce(app)
     if by_hand:
@@ -74,6 +75,14 @@ def _import_server() -> "type[MCPServer]":
         gc.freeze()
         gc.enable()
     return MCPServer
+
+
+def _warn_of_language_model(app: "App") -> None:
+    """Say what doctor says of it; serve all the same, because what cannot be read now is stored and found, or told of."""
+    llm = app.engine.llm_state if app.engine.asks_llm else None
+    if llm and (problem := llm.get("problem")):
+        asked = {"provider": llm.get("provider"), "model": llm.get("model")}
+        log.warning("language_model_not_asked", extra={**asked, "problem": problem, "fix": "run: zapomni doctor"})
 
 
 def _announce(app: "App") -> None:

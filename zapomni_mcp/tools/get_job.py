@@ -53,6 +53,8 @@ def _readable(job: Job, *, is_done_here: bool) -> str:
         parts.append(f"{job.progress:.0%} done")
     if job.state == "running" and job.message:
         parts.append(without_paths(job.message))
+    if job.result and "skipped" in job.result:
+        parts.append(f"nothing was done: {job.result['skipped']}")
     if job.attempts > 1 or job.state == "failed":
         parts.append(f"attempt {job.attempts}")
     if job.error and job.state != "done":

@@ -31,6 +31,7 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
             "memory_ids": {
                 "type": ["array", "null"],
                 "items": {"type": "string", "minLength": 1},
+                "minItems": 1,
                 "maxItems": 1000,
                 "description": "Only these.",
             },
@@ -56,7 +57,7 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
 
     async def _answer(self, request: ReprocessRequest) -> dict[str, Any]:
         if request.list_only:
-            return _listed(*await self.core_engine.list_unread(request.limit))
+            return _listed(*await self.core_engine.list_unread(request.limit, request.memory_ids))
         result = await self.core_engine.reprocess(request.memory_ids, request.limit)
         if not result.jobs and not result.waiting:
             message = "Nothing to do: every memory has been read for entities."

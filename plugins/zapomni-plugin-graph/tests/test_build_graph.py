@@ -153,7 +153,7 @@ async def test_progress_is_told_to_the_client(graph_app, remember, parts):
         await remember(*(f"Name{number}" for number in range(10)))
         answer = await app.app.dispatcher.call("build_graph", {}, on_progress=hear)
     assert answer["structuredContent"]["memories_read"] == 10
-    assert [message for _, _, message in heard if message.endswith("of 10 memories")]
+    assert [message for _, _, message in heard if (message or "").endswith("of 10 memories")]
     assert all(0 < done <= total == 1 for done, total, _ in heard)
 
 

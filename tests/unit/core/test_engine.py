@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -15,6 +16,8 @@ from zapomni_core import adding
 from zapomni_core.adding import attended, indexed_text
 from zapomni_core.call import Call, CallContext, call_context
 from zapomni_core.engine import LONGEST_QUERY, MOST_HITS, MemoryEngine
+from zapomni_core.errors import ConfigurationError, EmbedderMissingError
+from zapomni_core.failures import describe_failure
 from zapomni_core.intake import Particulars
 from zapomni_core.provider import Provider, Providers
 from zapomni_core.settings import Settings
@@ -165,6 +168,86 @@ class TestConnecting:
         assert len(first) == len(second) == 256
 
 
+def test_event_loops_of_several_threads_may_share_an_engine(tmp_path):
+    offered = [Provider(kind="embedder", name="default", factory=lambda _: HashingEmbedder(64, name="default"))]
+    engine = MemoryEngine(store=SQLiteStore(tmp_path / "memory.db"), providers=Providers(offered))
+    begin = threading.Barrier(4)
+
+    async def add(thread):
+        for number in range(5):
+            await engine.add_memory(f"{number} of {thread}")
+
+    def work(thread):
+        begin.wait()
+        asyncio.run(add(thread))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert asyncio.run(engine.get_stats()).total_memories == 20
+    asyncio.run(engine.close())
+
+
+class TestMissingEmbedder:
+    """The store's vectors were made by a plugin's embedder, and the plugin is gone."""
+
+    WAY_OUT = (
+        "the store's vectors were made by embedder 'hashing', which no enabled plugin offers; install or enable the plugin "
+        "that brings it, or make new vectors by another: zapomni reindex --embedder default"
+    )
+
+    @pytest.fixture
+    async def orphan(self, tmp_path, engine):
+        await engine.add_memory("The piano is in the cellar")
+        offered = [Provider(kind="embedder", name="default", factory=lambda _: HashingEmbedder(64, name="default"))]
+        orphan = MemoryEngine(providers=Providers(offered), store=SQLiteStore(tmp_path / "memory.db"))
+        yield orphan
+        await orphan.close()
+
+    async def test_a_search_goes_by_words_and_says_why(self, orphan):
+        result = await orphan.search_memory("piano")
+        assert [hit.text for hit in result.hits] == ["The piano is in the cellar"]
+        assert result.degraded == f"Only words were searched, not meaning: {self.WAY_OUT}."
+
+    async def test_adding_fails_whole_and_says_the_way_out(self, orphan):
+        with pytest.raises(EmbedderMissingError) as caught:
+            await orphan.add_memory("The ladder is in the shed")
+        assert describe_failure(caught.value, "generic").message == str(caught.value) == self.WAY_OUT
+        assert (await orphan.get_stats()).total_memories == 1
+
+    async def test_what_is_remembered_already_needs_no_embedder(self, orphan):
+        assert (await orphan.add_memory("The piano is in the cellar")).outcome == "existing"
+
+    async def test_reindexing_by_the_same_embedder_says_the_way_out(self, orphan):
+        with pytest.raises(EmbedderMissingError, match=r"reindex --embedder default$"):
+            await orphan.reindex()
+
+    async def test_reindexing_by_another_embedder_mends_it(self, orphan):
+        assert await orphan.embedder_problem() == self.WAY_OUT
+        assert await orphan.reindex("default") == 1
+        assert await orphan.embedder_problem() is None
+        assert (await orphan.search_memory("piano")).degraded is None
+        assert (await orphan.add_memory("The ladder is in the shed")).outcome == "stored"
+
+    async def test_new_vectors_by_another_process_are_noticed_by_the_next_call(self, tmp_path, orphan):
+        with pytest.raises(EmbedderMissingError):
+            await orphan.add_memory("The ladder is in the shed")
+        embedder = HashingEmbedder(64, name="default")
+        other = MemoryEngine(
+            providers=Providers([Provider(kind="embedder", name="default", factory=lambda _: embedder)]),
+            store=SQLiteStore(tmp_path / "memory.db"),
+        )
+        await other.reindex("default")
+        await other.close()
+        assert (await orphan.add_memory("The ladder is in the shed")).outcome == "stored"
+
+    async def test_an_embedder_that_the_settings_name_is_no_stand_in(self, tmp_path, engine):
+        await engine.add_memory("The piano is in the cellar")
+        named = MemoryEngine(Settings(embedder="hashing"), store=SQLiteStore(tmp_path / "memory.db"))
+        with pytest.raises(ConfigurationError, match=r"^no plugin offers the embedder 'hashing'"):
+            await named.search_memory("piano")
+        await named.close()
+
+
 class TestWorkspaces:
     def test_an_engine_is_bound_to_the_workspace_of_its_settings(self):
         assert MemoryEngine().workspace == "default"
@@ -194,6 +277,16 @@ class TestLimits:
         await engine.search_memory("x" * LONGEST_QUERY)
         with pytest.raises(InvalidInputError, match=r"^query exceeds maximum length \(1,000 characters\)$"):
             await engine.search_memory("x" * (LONGEST_QUERY + 1))
+
+    @pytest.mark.parametrize(
+        ("query", "filters", "field"),
+        [("half \ud800", {}, "query"), ("whole", {"source": "\udcff"}, r"filters\.source")],
+        ids=["query", "filter"],
+    )
+    async def test_half_a_surrogate_pair_is_not_searched_for(self, engine, query, filters, field):
+        await engine.add_memory("half of the whole", {"source": "here"})
+        with pytest.raises(InvalidInputError, match=f"^{field} must not contain lone surrogates"):
+            await engine.search_memory(query, filters=filters)
 
     @pytest.mark.parametrize("limit", [0, -1, MOST_HITS + 1])
     async def test_the_limit_has_limits(self, engine, limit):

@@ -24,6 +24,7 @@ GENERIC = "Something went wrong."
         (db_errors.EmbedderMismatchError("run: zapomni reindex"), "EMBEDDER_MISMATCH", 503, False),
         (StoreDamagedError("go back to a backup"), "STORE_DAMAGED", 503, False),
         (db_errors.StoreTooNewError("update Zapomni"), "STORE_TOO_NEW", 503, False),
+        (db_errors.StoreReplacedError("start the server again"), "STORE_REPLACED", 503, False),
         (StoreFullError("free some space"), "STORE_FULL", 503, True),
         (StoreUnavailableError("try again"), "STORE_UNAVAILABLE", 503, True),
         (ConfigurationError("the store keeps no graph"), "CONFIGURATION", 503, False),
@@ -38,6 +39,11 @@ def test_what_is_meant_for_the_client_is_told_as_it_is(error, code, status, reco
         status,
         recoverable,
     )
+
+
+def test_only_where_waiting_helps_a_time_to_wait_is_told():
+    assert describe_failure(StoreUnavailableError("try again"), GENERIC).retry_after_seconds == 5
+    assert describe_failure(db_errors.StoreReplacedError("start again"), GENERIC).retry_after_seconds is None
 
 
 @pytest.mark.parametrize(
@@ -82,3 +88,10 @@ def test_no_place_is_told(path):
 def test_what_is_no_place_stays():
     said = "the embedder's vectors and/or 'words' of 3/4 texts: run zapomni reindex --embedder 'mine'"
     assert without_paths(said) == said
+
+
+def test_an_address_is_no_place_on_this_machine():
+    said = "LLM quota exceeded. Check billing at http://127.0.0.1:8080/v1."
+    assert without_paths(said) == said
+    assert without_paths("see https://ada:secret@there/x") == "see https:…"
+    assert without_paths("see https://there/x?key=secret, or file:///etc/passwd") == "see https:…, or file:…"

@@ -25,6 +25,20 @@ def test_each_key_finds_its_place():
     )
 
 
+@pytest.mark.parametrize("spelled", ["5F6C3A52-0000-4000-8000-0000000000AB", "5f6c3a52000040008000" + "0000000000ab"])
+def test_a_session_is_found_however_its_id_is_written(spelled):
+    as_kept = "5f6c3a52-0000-4000-8000-0000000000ab"
+    assert parse_filter({"conversation": ["talk", spelled]}).conversations == ("talk", spelled, as_kept)
+    assert parse_filter({"conversation": as_kept}).conversations == (as_kept,)
+
+
+def test_a_number_that_nobody_can_write_is_refused():
+    with pytest.raises(InvalidInputError, match=r"^filters\.size must not be a number of thousands of digits$"):
+        parse_filter({"size": 10**5000})
+    with pytest.raises(InvalidInputError, match=r"^asked\.size must not be a number of thousands of digits$"):
+        parse_metadata_filter("asked", {"size": [1, -(10**5000)]})
+
+
 def test_a_day_covers_the_whole_day_and_a_time_without_a_zone_is_utc():
     wanted = parse_filter({"date_from": "2026-05-08", "date_to": "2026-05-08"})
     assert wanted.date_from == datetime(2026, 5, 8, tzinfo=UTC)
@@ -68,3 +82,24 @@ def test_a_day_may_be_written_as_iso_8601_allows(day):
 def test_a_wrong_filter_is_refused_by_name(filters):
     with pytest.raises(InvalidInputError, match=f"filters.{next(iter(filters))}"):
         parse_filter(filters)
+
+
+@pytest.mark.parametrize("key", ["tags", "source", "author", "conversation", "kind", "project"])
+@pytest.mark.parametrize("value", ["half \ud800", ["whole", "\udfff"]], ids=ascii)
+def test_half_a_surrogate_pair_is_refused_by_field_and_rule(key, value):
+    with pytest.raises(InvalidInputError, match=rf"^filters\.{key} must not contain lone surrogates"):
+        parse_filter({key: value})
+
+
+@pytest.mark.parametrize("key", ["tags", "project"])
+def test_half_a_surrogate_pair_is_refused_under_the_name_of_its_argument(key):
+    with pytest.raises(InvalidInputError, match=rf"^asked\.{key} must not contain lone surrogates"):
+        parse_metadata_filter("asked", {key: "\udcff"})
+
+
+@pytest.mark.parametrize(
+    ("key", "rule"), [("\udcff", "a key of filters must not contain lone surrogates"), (5, "filters must have texts")]
+)
+def test_a_key_that_is_no_text_is_refused(key, rule):
+    with pytest.raises(InvalidInputError, match=f"^{rule}"):
+        parse_filter({key: "value"})

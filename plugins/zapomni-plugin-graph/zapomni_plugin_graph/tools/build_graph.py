@@ -38,6 +38,7 @@ class BuildGraphTool(GraphTool[BuildGraphRequest]):
             "memory_ids": {
                 "type": ["array", "null"],
                 "items": {"type": "string"},
+                "minItems": 1,
                 "maxItems": 100,
                 "description": "Read only these, again.",
             },
@@ -76,7 +77,7 @@ class BuildGraphTool(GraphTool[BuildGraphRequest]):
             job = await self.engine.get_job(job.id)
             if (job.progress or 0) > told:
                 told = job.progress or 0
-                await current_call().progress(told, 1, job.message)
+                await current_call().progress(told, 1, job.message or None)
         return job
 
     async def _told(self, job: Job) -> tuple[str, BaseModel]:

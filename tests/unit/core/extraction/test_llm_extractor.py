@@ -16,6 +16,7 @@ from zapomni_core.extraction import llm as module
 from zapomni_core.extraction.llm import LLMExtractor, snake_case
 from zapomni_core.extraction.parts import LONGEST, parts_of
 from zapomni_core.extraction.prompt import SCHEMA, SYSTEM
+from zapomni_core.llm.failure import LLMFailure, circuit_open
 from zapomni_core.testing.llm_server import LLMServer, answer, refuse, say, stall
 
 TEXT = "Anna works at Acme.\nAnna lives  in\nBerlin since May 2021."
@@ -272,6 +273,27 @@ async def test_a_part_that_fails_fails_the_whole_and_ends_the_others(server, ext
     with pytest.raises(LLMUnavailableError):
         await extractor.extract(text)
     assert server.count < len(list(parts_of(text)))
+
+
+class Failing:
+    """A model that reads the first part, fails with the second, and is then not asked."""
+
+    def __init__(self):
+        self._asked = 0
+
+    async def ask(self, *_, **__):
+        self._asked += 1
+        if self._asked == 1:
+            return {"entities": [], "relations": []}
+        wrong = LLMFailure("INVALID_API_KEY", "LLM API key is invalid.", recoverable=False, suggestion="Set another.")
+        raise LLMUnavailableError(wrong if self._asked == 2 else circuit_open(wrong, 30))
+
+
+async def test_of_a_part_that_failed_and_those_that_were_not_asked_for_the_failure_is_told():
+    for _ in range(20):  # which of those that ended together comes first is left to chance
+        with pytest.raises(LLMUnavailableError) as caught:
+            await LLMExtractor(Failing()).extract("Some words of a sentence here. " * 2000)
+        assert caught.value.failure.code == "INVALID_API_KEY"
 
 
 WORDS = st.sampled_from(

@@ -186,6 +186,19 @@ async def test_a_long_retry_after_keeps_it_open_longer(llm, server, time):
     assert llm.available
 
 
+async def test_a_provider_that_names_a_long_time_is_not_asked_before_it(llm, server, time):
+    server.always(refuse(429, retry_after="25"))
+    failure = await failure_of(llm)
+    assert (failure.code, failure.retry_after_seconds) == ("RATE_LIMIT", 25)
+    assert (*stands(llm), llm.available, llm.state["retry_after_seconds"]) == ("open", 1, False, 25)
+    assert (await failure_of(llm)).code == "CIRCUIT_OPEN"
+    assert server.count == 1
+    time.now += 25
+    server.always(answer(GOOD))
+    await ask(llm)
+    assert (stands(llm), server.count) == (("closed", 0), 2)
+
+
 async def test_a_short_retry_after_does_not_hide_the_cool_down(llm, server):
     server.always(refuse(429, retry_after="5"))
     told = [(await failure_of(llm)).retry_after_seconds for _ in range(5)]

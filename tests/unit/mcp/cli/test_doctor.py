@@ -9,9 +9,11 @@ from contextlib import closing
 import apsw
 import pytest
 
+from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.plugin import tool
-from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
+from zapomni_core.testing.samples import sample_chunk, sample_memory, sample_vector
+from zapomni_db.records import EmbedderIdentity
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_mcp.cli import examination
 from zapomni_mcp.cli.findings import size
@@ -19,6 +21,7 @@ from zapomni_mcp.cli.requirements import unmet_requirements
 
 from .conftest import broken
 
+EMBEDDER = DefaultEmbedder().identity
 CHECKED = """
 class Checked:
     name = "checked"
@@ -52,18 +55,29 @@ def examine(run):
 
 
 @pytest.fixture
-def kept_store(tmp_path, monkeypatch):
-    """A store with a memory in it, which the settings name."""
-    path = tmp_path / "kept.db"
+def keep(tmp_path, monkeypatch):
+    """Make a store with a memory in it, which the settings name, by an embedder of that identity; its path."""
 
-    async def keep():
-        store = SQLiteStore(path)
-        await store.add("default", sample_memory("text"), EMBEDDER)
-        await store.close()
+    def make(embedder):
+        path = tmp_path / "kept.db"
 
-    asyncio.run(keep())
-    monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{path}")
-    return path
+        async def add():
+            store = SQLiteStore(path)
+            chunk = sample_chunk("text", vector=sample_vector("text", embedder.dimension))
+            await store.add("default", sample_memory("text", chunk), embedder)
+            await store.close()
+
+        asyncio.run(add())
+        monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{path}")
+        return path
+
+    return make
+
+
+@pytest.fixture
+def kept_store(keep):
+    """A store with a memory in it, by the default embedder."""
+    return keep(EMBEDDER)
 
 
 def about(findings, what, level=None):
@@ -340,6 +354,52 @@ def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
     assert (code, found["level"]) == (0, "warn")
     assert told in found["detail"]
     assert "zapomni reindex" in found["fix"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "detail", "fix"),
+    [
+        (
+            EmbedderIdentity("gone", "words", 96),
+            "the store's vectors were made by embedder 'gone', which no enabled plugin offers",
+            "install or enable the plugin that brings it, or make new vectors by another: zapomni reindex --embedder default",
+        ),
+        (
+            EmbedderIdentity("default", "an older model", 96),
+            "the store's vectors were made by another model of embedder 'default'",
+            "run: zapomni reindex --embedder default",
+        ),
+    ],
+    ids=["a plugin is missing", "another model"],
+)
+def test_vectors_that_nobody_here_can_add_to_are_found_with_the_way_out(examine, keep, kept, detail, fix):
+    keep(kept)
+    findings, code = examine()
+    found = about(findings, "embedder")
+    assert (code, found["level"], found["detail"], found["fix"]) == (1, "fail", detail, fix)
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ("raise ConfigurationError('the embedder needs a key')", "the embedder needs a key"),
+        ("raise KeyError('a mistake')", "KeyError: 'a mistake'"),
+    ],
+)
+def test_an_embedder_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail):
+    source = f"""
+def make(context):
+    from zapomni_core.errors import ConfigurationError
+    {body}
+
+@hookimpl
+def zapomni_providers():
+    from zapomni_core.plugin import Provider
+    return [Provider(kind="embedder", name="mine", factory=make)]
+"""
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "mine")
+    findings, code = examine("--plugin", plugin_file("mine", source))
+    assert (code, about(findings, "embedder")["detail"]) == (1, detail)
 
 
 def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):

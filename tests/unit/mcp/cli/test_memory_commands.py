@@ -176,14 +176,33 @@ def test_a_correction_replaces_and_keeps_the_old_one_readable(zapomni, document,
         (["backup", "."], "is a directory"),
         (["backup", "no/such/place.db"], "There is no directory"),
         (["reindex", "--embedder", "hashin"], "did you mean 'hashing'?"),
+        (["search", "bad \udcff argument"], "query must not contain lone surrogates"),
+        (["search", "x", "--source", "\udcff"], "filters.source must not contain lone surrogates"),
     ],
-    ids=lambda value: " ".join(value if isinstance(value, list) else sorted(value)),
+    ids=lambda value: ascii(" ".join(value if isinstance(value, list) else sorted(value))),
 )
 def test_nonsense_is_refused_with_2_and_no_traceback(zapomni, args, told):
     result = zapomni(*args)
     assert result.exit_code == 2, result.output
     assert told in result.stderr
     assert result.stdout == ""
+
+
+SAYING_SOMETHING = {
+    "search": ["--tag", "--source", "--author", "--conversation", "--kind", "--from", "--to"],
+    "add": ["--tag", "--source", "--author", "--conversation", "--timestamp", "--language", "--replaces"],
+    "reindex": ["--embedder"],
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [(command, option) for command, options in SAYING_SOMETHING.items() for option in options]
+)
+def test_an_option_without_a_value_is_not_taken_for_none(zapomni, document, command, option):
+    result = zapomni(command, *(["x"] if command != "reindex" else []), option, "")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"Invalid value for '{option}': it must not be empty" in result.stderr
+    assert document("stats")["total_memories"] == 0
 
 
 def test_bytes_that_are_no_text_are_refused(zapomni):
@@ -311,8 +330,42 @@ def test_deleting_hides_and_restoring_brings_back(zapomni, document, remember):
     assert result.stdout == f"deleted {one}: word one\ndeleted {two}: word two\n"
     assert document("search", "word")["hits"] == []
     assert "deleted: " in zapomni("get", one).stderr
-    assert document("restore", one, two) == {"restored": [one, two], "missing": []}
+    assert zapomni("restore", one).stdout == f"restored {one}: word one\n"
+    assert document("restore", two) == {"restored": [two], "replaced": {}, "same": {}, "missing": []}
     assert len(document("search", "word")["hits"]) == 2
+
+
+def test_restoring_what_is_still_replaced_says_so_and_how_to_bring_it_back(zapomni, document, remember):
+    old = remember("word one")
+    new = remember("word two", "--replaces", old)
+    zapomni("delete", old)
+    first, second = zapomni("restore", old).stdout.splitlines()
+    assert first == f"still replaced {old}: word one"
+    assert f"no search finds it: {new}, which is kept, replaces it." in second
+    zapomni("delete", old)
+    assert document("restore", old) == {"restored": [], "replaced": {old: new}, "same": {}, "missing": []}
+    for command, memory in re.findall(r"zapomni (delete|restore) (\S+)", second):
+        zapomni(command, memory)
+    (hit,) = document("search", "word")["hits"]
+    assert hit["memory_id"] == old
+
+
+def test_restoring_what_was_added_again_names_the_one_that_is_there(zapomni, document, remember):
+    old = remember("word one")
+    new = remember("word two", "--replaces", old)
+    same = remember("word one")
+    zapomni("delete", new)
+    assert zapomni("restore", old).stdout == (
+        f"the same is there as {same}: word one\n"
+        f"It was added again after {old} was replaced: {old} did not have to be restored.\n"
+    )
+    assert document("restore", old) == {"restored": [], "replaced": {}, "same": {old: same}, "missing": []}
+
+
+def test_a_correction_can_be_repeated(document, remember):
+    old = remember("word one")
+    first, second = (document("add", "word two", "--replaces", old) for _ in range(2))
+    assert (second["memory_id"], second["outcome"], second["replaced"]) == (first["memory_id"], "existing", old)
 
 
 def test_what_is_there_is_deleted_although_something_else_is_not(zapomni, document, remember):
@@ -430,6 +483,20 @@ def test_a_contradicting_embedder_is_told_with_the_command_that_helps(zapomni, r
     result = zapomni("search", "word")
     assert result.exit_code == 1
     assert "run: zapomni reindex --embedder another" in result.stderr
+
+
+def test_a_missing_embedder_is_told_with_the_command_that_helps(zapomni, remember, run, monkeypatch):
+    remember("word")
+    monkeypatch.delenv("ZAPOMNI_EMBEDDER")
+    for command in (["add", "another word"], ["reindex"]):
+        result = run(*command)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "made by embedder 'hashing', which no enabled plugin offers" in result.stderr
+    found = run("search", "word")
+    assert found.exit_code == 0
+    assert "Only words were searched, not meaning: the store's vectors were made by embedder 'hashing'" in found.stdout
+    assert run("reindex", "--embedder", "default").exit_code == 0
+    assert "Only words" not in run("search", "word").stdout
 
 
 SLOW = """

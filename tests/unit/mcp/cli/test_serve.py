@@ -132,6 +132,23 @@ def test_a_language_model_that_is_not_named_ends_it_with_2(start, monkeypatch):
     assert "llm.provider is not set" in err
 
 
+@pytest.mark.parametrize(
+    ("more", "warnings"),
+    [({}, ["LLM API key is invalid. Check your OPENAI_API_KEY."]), ({"LLM__BASE_URL": "http://localhost:1/v1"}, [])],
+    ids=["openai", "a server of one's own"],
+)
+def test_a_missing_key_is_one_warning_at_the_start_where_it_is_certainly_needed(start, monkeypatch, more, warnings):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name, value in {"EXTRACTOR": "llm", "LLM__PROVIDER": "openai", "LLM__MODEL": "wise", **more}.items():
+        monkeypatch.setenv(f"ZAPOMNI_{name}", value)
+    code, output, errors = finish(start("serve"), session("hello"))
+    lines = [json.loads(line) for line in errors.splitlines()]
+    assert (code, texts(output)) == (0, {2: "Hello, world!"})
+    told = [line for line in lines if line["event"] == "language_model_not_asked"]
+    assert [(line["level"], line["problem"]) for line in told] == [("warning", problem) for problem in warnings]
+    assert all(line["fix"] == "run: zapomni doctor" for line in told)
+
+
 def test_a_required_plugin_that_cannot_start_ends_it_with_1_and_says_why(start, plugin_file, settings_file):
     settings_file('[plugins]\nrequire = ["no_database"]')
     file = plugin_file(
