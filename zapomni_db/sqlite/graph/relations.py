@@ -33,12 +33,13 @@ SELECT p.relation, {_TIMES.format("p")}
 FROM carray(:relations) w CROSS JOIN period p ON p.relation = w.value
 WHERE p.begin <= :at AND p.valid_until > :at
 """  # noqa: S608 - ours
-_EVIDENCE = """
-SELECT c.relation, c.memory, c.first_byte, c.last_byte, {cut}, m.uid, c.start, c.end, c.extractor, c.basis
-FROM carray(?) w CROSS JOIN evidence c ON {which} CROSS JOIN memory m ON m.id = c.memory
-    LEFT JOIN body ON body.id = {first_part}
+_PIECE = f"c.relation, c.memory, c.first_byte, c.last_byte, {CUT}, m.uid, c.start, c.end, c.extractor, c.basis"
+_SAID = f"""
+CROSS JOIN memory m ON m.id = c.memory LEFT JOIN body ON body.id = {FIRST_PART}
 WHERE m.deleted_at IS NULL AND m.replaced_by IS NULL
 """
+_EVIDENCE = f"SELECT {_PIECE} FROM carray(?) w CROSS JOIN evidence c ON {{which}} {_SAID}"  # noqa: S608 - ours
+_BEGIN = "coalesce(c.valid_from, min(m.moment, coalesce(c.valid_until, m.moment)))"  # as periods.Statement has it
 # Evidence of the period that holds a moment: what is said of a time within it, or of its end.
 _EVIDENCE_THEN = f"""
 WITH held(relation, begin, until) AS (
@@ -48,13 +49,8 @@ WITH held(relation, begin, until) AS (
     SELECT p.relation, p.begin, p.valid_until FROM carray(:same) w CROSS JOIN period p ON p.relation = w.value
     WHERE p.begin <= :at AND p.valid_until > :at
 )
-SELECT c.relation, c.memory, c.first_byte, c.last_byte, {CUT}, m.uid, c.start, c.end, c.extractor, c.basis
-FROM held CROSS JOIN evidence c ON c.relation = held.relation CROSS JOIN memory m ON m.id = c.memory
-    LEFT JOIN body ON body.id = {FIRST_PART}
-WHERE m.deleted_at IS NULL AND m.replaced_by IS NULL
-    AND coalesce(c.valid_from, min(m.moment, coalesce(c.valid_until, m.moment))) >= held.begin
-    AND (held.until IS NULL OR c.valid_until = held.until
-        OR coalesce(c.valid_from, min(m.moment, coalesce(c.valid_until, m.moment))) < held.until)
+SELECT {_PIECE} FROM held CROSS JOIN evidence c ON c.relation = held.relation {_SAID}
+    AND {_BEGIN} >= held.begin AND (held.until IS NULL OR c.valid_until = held.until OR {_BEGIN} < held.until)
 """  # noqa: S608 - ours
 _MEMORY = itemgetter(1)  # of a row
 _NEWEST = """
@@ -64,8 +60,8 @@ c.id IN (
     ORDER BY x.memory DESC, x.id LIMIT {most}
 )
 """
-_ALL_EVIDENCE = _EVIDENCE.format(cut=CUT, first_part=FIRST_PART, which="c.relation = w.value")
-_NEWEST_EVIDENCE = _EVIDENCE.format(cut=CUT, first_part=FIRST_PART, which=_NEWEST.format(most=MOST_EVIDENCE))
+_ALL_EVIDENCE = _EVIDENCE.format(which="c.relation = w.value")
+_NEWEST_EVIDENCE = _EVIDENCE.format(which=_NEWEST.format(most=MOST_EVIDENCE))
 
 
 def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) -> list[Relation]:
@@ -78,7 +74,7 @@ def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) ->
     if at is not None:
         then = _periods(connection, numbers, at)
         found = [row[:6] + then.get(row[0], row[6:]) for row in found]
-        evidence = {**evidence, **_evidence_then(connection, numbers, at)}
+        evidence.update(_evidence_then(connection, numbers, at))
     return [
         Relation(
             uid.hex(),
@@ -110,7 +106,7 @@ def _periods(connection: apsw.Connection, numbers: Sequence[int], at: int) -> Ma
     return {row[0]: row[1:] for row in found}
 
 
-def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> Mapping[int, list[Evidence]]:
+def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> dict[int, list[Evidence]]:
     """The newest evidence of each relation, of which it is known how many memories say it.
 
     That of the newest memory comes first, in the order of its text.
@@ -125,13 +121,13 @@ def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> Mappi
     return _by_relation(connection, found)
 
 
-def _evidence_then(connection: apsw.Connection, numbers: Sequence[int], at: int) -> Mapping[int, list[Evidence]]:
+def _evidence_then(connection: apsw.Connection, numbers: Sequence[int], at: int) -> dict[int, list[Evidence]]:
     """The evidence of each relation that speaks of the period that holds a moment."""
     asked = {"relations": bound(numbers), "same": bound(numbers), "at": at}
     return _by_relation(connection, connection.execute(_EVIDENCE_THEN, asked).fetchall())
 
 
-def _by_relation(connection: apsw.Connection, found: list[Any]) -> Mapping[int, list[Evidence]]:
+def _by_relation(connection: apsw.Connection, found: list[Any]) -> dict[int, list[Evidence]]:
     evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
     found.sort(key=_MEMORY, reverse=True)  # those of one memory stay as they are: in the order of its text
     for relation, memory, first, last, cut, memory_id, start, end, extractor, basis in found:
