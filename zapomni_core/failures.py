@@ -12,6 +12,7 @@ from zapomni_db.errors import (
     MemoryNotFoundError,
     StoreDamagedError,
     StoreFullError,
+    StoreReplacedError,
     StoreTooNewError,
     StoreUnavailableError,
 )
@@ -39,6 +40,7 @@ KINDS: dict[type[Exception], _Kind] = {
     EmbedderMismatchError: _Kind("database", "EMBEDDER_MISMATCH", 503),
     StoreDamagedError: _Kind("database", "STORE_DAMAGED", 503),
     StoreTooNewError: _Kind("database", "STORE_TOO_NEW", 503),
+    StoreReplacedError: _Kind("database", "STORE_REPLACED", 503),
     StoreFullError: _Kind("database", "STORE_FULL", 503, recoverable=True),
     StoreUnavailableError: _Kind("database", "STORE_UNAVAILABLE", 503, True, RETRY_SECONDS),
     DatabaseError: _Kind("database", "DATABASE_UNAVAILABLE", 503, True, RETRY_SECONDS, RETRY),

@@ -4,6 +4,7 @@ Exception
 ├── InvalidInputError            what a caller sent is wrong; names the field and the rule, safe to show
 └── DatabaseError                the store cannot be reached, or refused what was asked of it
     ├── StoreUnavailableError    it cannot be opened or reached now; says what to do
+    ├── StoreReplacedError       its file was replaced or removed while it was open; opening it anew helps
     ├── StoreFullError           there is no room left; nothing was written
     ├── StoreDamagedError        what is kept cannot be trusted; nothing was touched
     ├── StoreTooNewError         a newer Zapomni made it
@@ -23,6 +24,10 @@ class DatabaseError(Exception):
 
 class StoreUnavailableError(DatabaseError):
     """The store cannot be opened or reached now; the message says what to do."""
+
+
+class StoreReplacedError(DatabaseError):
+    """The store's file was replaced or removed while it was open. Whoever has it open must open it anew."""
 
 
 class StoreFullError(DatabaseError):

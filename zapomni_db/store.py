@@ -130,8 +130,8 @@ class MemoryStore(Protocol):
 
         The same text with the same metadata and kind in the same workspace is kept once, unless `merge` is off. The first
         memory of a store settles its embedder; another identity is refused with EmbedderMismatchError. `replaces`
-        supersedes a live memory, or is refused with MemoryNotFoundError. What cannot be kept as it is, such as half a
-        surrogate pair, is refused with InvalidInputError.
+        supersedes a live memory, or one that this very memory superseded before, else it is refused with
+        MemoryNotFoundError. What cannot be kept as it is, such as half a surrogate pair, is refused with InvalidInputError.
         """
         ...
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -15,7 +15,7 @@ import pytest
 from tests.faults.visiting import run, start
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
 from zapomni_core.testing.stores import searchable
-from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreUnavailableError
+from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreReplacedError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -153,7 +153,7 @@ async def test_files_that_are_taken_away_while_open_are_missed(path, ending):
     taken = path.with_name(path.name + ending)
     away = taken.rename(taken.with_name("away"))
     for attempt in (lambda: store.stats("default"), lambda: store.add("default", sample_memory("new"), EMBEDDER)):
-        with pytest.raises(StoreUnavailableError, match="replaced or removed"):
+        with pytest.raises(StoreReplacedError, match="replaced or removed"):
             await attempt()
     away.rename(taken)
     assert (await store.add("default", sample_memory("second"), EMBEDDER)).outcome == "stored"
@@ -187,9 +187,10 @@ async def add_until_refused(store, texts):
 
 
 @contextmanager
-def small_disk(path, megabytes):
+def small_disk(path, megabytes, *options):
     path.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", path], check=False)
+    wanted = ",".join([f"size={megabytes}m", *options])
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", wanted, "tmpfs", path], check=False)
     if mounted.returncode:
         pytest.skip("a small disk cannot be mounted here")
     try:
@@ -224,6 +225,78 @@ async def test_a_store_that_cannot_even_begin_on_a_full_disk_says_so(tmp_path):
             await store.stats("default")
         (disk / "ballast").unlink()
         assert (await store.stats("default")).memories == 0
+        await store.close()
+
+
+def use_up(disk):
+    """Leave no room on a disk, however little is left."""
+    with suppress(OSError), (disk / "ballast").open("wb", buffering=0) as ballast:
+        while True:
+            ballast.write(bytes(4096))
+    assert os.statvfs(disk).f_bavail == 0
+
+
+def use_up_names(disk):
+    """Leave no file on a disk to be made."""
+    with suppress(OSError):
+        for number in range(1000):
+            (disk / f"ballast {number}").touch()
+    assert os.statvfs(disk).f_favail == 0
+
+
+def make_read_only(disk):
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
+@pytest.mark.parametrize("fill_up", [use_up, use_up_names])
+async def test_a_full_disk_is_said_although_sqlite_cannot_even_begin_to_read(tmp_path, fill_up):
+    with small_disk(tmp_path / "disk", 3, "nr_inodes=20") as disk:
+        path = disk / "memory.db"
+        await fill(path, 1)
+        fill_up(disk)
+        store = SQLiteStore(path)
+        attempts = (
+            lambda: store.stats("default"),
+            lambda: store.add("default", sample_memory("new"), EMBEDDER),
+            lambda: store.backup(tmp_path / "backup.db"),
+            store.check,
+        )
+        for attempt in attempts:
+            with pytest.raises(StoreFullError, match=r"no room left on the disk.*nothing was read or written"):
+                await attempt()
+        assert "no room left" in (await store.health())[0]
+        for ballast in disk.glob("ballast*"):
+            ballast.unlink()
+        assert await searchable(store) == ["filled 0"]
+        assert await store.check() == []
+        await store.close()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
+async def test_a_backup_to_a_full_disk_says_so_and_leaves_what_was_there(tmp_path):
+    await fill(tmp_path / "memory.db", 1)
+    with small_disk(tmp_path / "disk", 1) as disk:
+        (disk / "backup.db").write_text("the one before")
+        use_up(disk)
+        store = SQLiteStore(tmp_path / "memory.db")
+        with pytest.raises(StoreFullError, match=r"^The backup \S+ could not be written \(there is no room left"):
+            await store.backup(disk / "backup.db")
+        assert (disk / "backup.db").read_text() == "the one before"
+        assert {file.name for file in disk.iterdir()} == {"backup.db", "ballast"}
+        assert await searchable(store) == ["filled 0"]
+        await store.close()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
+@pytest.mark.parametrize("name", ["old.db", "new.db", "new/memory.db"])
+async def test_a_read_only_disk_is_said_of_an_old_and_of_a_new_store(tmp_path, name):
+    with small_disk(tmp_path / "disk", 3) as disk:
+        await fill(disk / "old.db", 1)
+        make_read_only(disk)
+        store = SQLiteStore(disk / name)
+        with pytest.raises(StoreUnavailableError, match=r"mounted read-only.*must be able to read and write"):
+            await store.stats("default")
         await store.close()
 
 

@@ -210,6 +210,40 @@ class MemoryStoreContract(SnapshotContract):
         assert await searchable(store) == ["there"]
         assert (await kept(store, there.memory_id)).replaces == (old.memory_id,)
 
+    async def test_a_correction_that_comes_again_is_there_already(self, store: MemoryStore) -> None:
+        old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        correction = sample_memory("new", replaces=old.memory_id)
+        first = await store.add(WORKSPACE, correction, EMBEDDER)
+        second = await store.add(WORKSPACE, correction, EMBEDDER)
+        assert (second.outcome, second.memory_id) == ("existing", first.memory_id)
+        assert await searchable(store) == ["new"]
+        assert (await kept(store, first.memory_id)).replaces == (old.memory_id,)
+        assert await store.check() == []
+
+    @pytest.mark.parametrize("is_restored", [False, True], ids=["hidden", "restored"])
+    async def test_a_correction_that_was_deleted_and_comes_again_replaces_again(
+        self, store: MemoryStore, is_restored: bool
+    ) -> None:
+        """Whether or not what it corrected was brought back in the meantime."""
+        old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        correction = sample_memory("new", replaces=old.memory_id)
+        first = await store.add(WORKSPACE, correction, EMBEDDER)
+        await store.delete(WORKSPACE, first.memory_id)
+        if is_restored:
+            await store.restore(WORKSPACE, old.memory_id)
+        second = await store.add(WORKSPACE, correction, EMBEDDER)
+        assert (second.outcome, second.memory_id) == ("restored", first.memory_id)
+        assert await searchable(store) == ["new"]
+        assert (await kept(store, old.memory_id)).replaced_by == first.memory_id
+        assert await store.check() == []
+
+    async def test_what_another_memory_replaced_cannot_be_replaced_again(self, store: MemoryStore) -> None:
+        old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        await store.add(WORKSPACE, sample_memory("new", replaces=old.memory_id), EMBEDDER)
+        with pytest.raises(MemoryNotFoundError):
+            await store.add(WORKSPACE, sample_memory("newer", replaces=old.memory_id), EMBEDDER)
+        assert await searchable(store) == ["new"]
+
     async def test_a_memory_can_replace_several(self, store: MemoryStore) -> None:
         old = [(await store.add(WORKSPACE, sample_memory(text), EMBEDDER)).memory_id for text in ("a", "b")]
         for each in old:
@@ -246,9 +280,11 @@ class MemoryStoreContract(SnapshotContract):
 
     async def test_a_replaced_memory_can_be_deleted_and_comes_back_as_replaced(self, store: MemoryStore) -> None:
         old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
-        await store.add(WORKSPACE, sample_memory("new", replaces=old.memory_id), EMBEDDER)
+        new = await store.add(WORKSPACE, sample_memory("new", replaces=old.memory_id), EMBEDDER)
         assert await store.delete(WORKSPACE, old.memory_id)
-        assert await store.restore(WORKSPACE, old.memory_id)
+        restored = await store.restore(WORKSPACE, old.memory_id)
+        assert restored is not None
+        assert (restored.deleted_at, restored.replaced_by) == (None, new.memory_id)
         assert await searchable(store) == ["new"]
 
     async def test_what_a_deleted_memory_had_replaced_comes_back_when_it_is_restored(self, store: MemoryStore) -> None:
@@ -278,6 +314,15 @@ class MemoryStoreContract(SnapshotContract):
         assert restored.id == same.memory_id
         assert await searchable(store) == ["old"]
         assert await store.check() == []
+
+    async def test_what_was_replaced_and_is_there_again_stays_replaced(self, store: MemoryStore) -> None:
+        old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        new = await store.add(WORKSPACE, sample_memory("new", replaces=old.memory_id), EMBEDDER)
+        same = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)
+        await store.delete(WORKSPACE, new.memory_id)
+        assert await store.restore(WORKSPACE, old.memory_id) == await kept(store, same.memory_id)
+        assert (await kept(store, old.memory_id)).replaced_by == new.memory_id
+        assert await searchable(store) == ["old"]
 
     async def test_what_a_purged_memory_had_replaced_is_deleted_and_can_be_restored(self, store: MemoryStore) -> None:
         old = await store.add(WORKSPACE, sample_memory("old"), EMBEDDER)

@@ -12,6 +12,10 @@ import apsw
 from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreFullError, StoreUnavailableError
 
 _FULL = "There is no room left on the disk of the store {path}: nothing was written. Free some space and try again."
+_FULL_EVEN_TO_READ = (
+    "There is no room left on the disk of the store {path}, not even for the files that SQLite needs beside it to read it:"
+    " nothing was read or written. Free some space and try again."
+)
 _DAMAGED = (
     "The store {path} is damaged ({reason}); nothing was changed."
     " Go back to a backup with zapomni restore-backup, or move the file away to begin anew."
@@ -23,6 +27,8 @@ _REFUSED = (
 )
 _FAILED = "Reading or writing the store {path} failed ({reason}). Check the disk, its quota and its limits."
 _STRANGE = "The store {path} could not do what was asked of it ({reason})."
+
+DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
 _MEANING: tuple[tuple[type[Exception], type[DatabaseError], str], ...] = (
     (apsw.FullError, StoreFullError, _FULL),
@@ -41,11 +47,13 @@ _MEANING: tuple[tuple[type[Exception], type[DatabaseError], str], ...] = (
     (OSError, StoreUnavailableError, _FAILED),
 )
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_SHARED_MEMORY = {apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP}
+_LEAST_ROOM = 32 * 1024  # bytes: what the -shm of a store takes at least
 
 
 def shown(path: object) -> str:
-    """A path in a message: quoted where it would not be seen where it ends."""
-    return shlex.quote(str(path))
+    """A path in a message: quoted where it would not be seen where it ends, and always text."""
+    return shlex.quote(str(path).encode(errors="backslashreplace").decode())
 
 
 def damaged(path: Path, reason: str) -> StoreDamagedError:
@@ -58,25 +66,65 @@ def held(path: Path) -> StoreUnavailableError:
     return StoreUnavailableError(_BUSY.format(path=shown(path)))
 
 
-def translate(error: Exception, path: Path) -> Exception:
-    """Our error for one of the driver's or the system's; any other as it is."""
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        return StoreFullError(_FULL.format(path=shown(path)))
-    for kind, meaning, words in _MEANING:
-        if isinstance(error, kind):
-            places = {"path": shown(path), "directory": shown(path.parent)}
-            return meaning(words.format(**places, reason=_reason(error, path)))
-    return error
+def translate(error: Exception, path: Path, words: str | None = None) -> Exception:
+    """Our error for one of the driver's or the system's, in these words or those for a store; any other as it is."""
+    meaning = _meaning(error, path)
+    if meaning is None:
+        return error
+    kind, usual = meaning
+    places = {"path": shown(path), "directory": shown(path.parent)}
+    return kind((words or usual).format(**places, reason=_reason(error, path)))
+
+
+def _meaning(error: Exception, path: Path) -> tuple[type[DatabaseError], str] | None:
+    if _is_for_want_of_room(error, path):
+        return StoreFullError, _FULL_EVEN_TO_READ if _is_about_files_beside(error) else _FULL
+    if _is_on_read_only_mount(error, path):
+        return StoreUnavailableError, _REFUSED
+    return next(((ours, words) for theirs, ours, words in _MEANING if isinstance(error, theirs)), None)
 
 
 def _reason(error: Exception, path: Path) -> str:
-    if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) and _is_on_read_only_mount(path.parent):
+    if _is_for_want_of_room(error, path):
+        return "there is no room left on its disk"
+    if _is_on_read_only_mount(error, path):
         return "its file system is mounted read-only"
     return (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
 
 
-def _is_on_read_only_mount(directory: Path) -> bool:
+def _is_for_want_of_room(error: Exception, path: Path) -> bool:
+    """SQLite says of a full disk, where it is not the store itself that it writes, that it cannot open or read."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_ROOM
+    return isinstance(error, apsw.FullError) or (
+        isinstance(error, apsw.IOError | apsw.CantOpenError) and _is_full(path.parent)
+    )
+
+
+def _is_about_files_beside(error: Exception) -> bool:
+    """Whether SQLite could not make its -wal or -shm, without which it does not read either."""
+    return isinstance(error, apsw.CantOpenError) or getattr(error, "extendedresult", 0) in _NO_SHARED_MEMORY
+
+
+def _is_on_read_only_mount(error: Exception, path: Path) -> bool:
     """SQLite says of it that it is unable to open the file."""
+    if isinstance(error, OSError):
+        return error.errno == errno.EROFS
+    return isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) and _is_read_only(path.parent)
+
+
+def _is_full(directory: Path) -> bool:
+    """Whether this user gets no more blocks or files. A file system without limits says that it has none of them."""
+    if not hasattr(os, "statvfs") or _is_read_only(directory):
+        return False
+    with suppress(OSError):
+        disk = os.statvfs(directory)
+        no_blocks = disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < _LEAST_ROOM
+        return no_blocks or (disk.f_files > 0 and disk.f_favail == 0)
+    return False
+
+
+def _is_read_only(directory: Path) -> bool:
     if not hasattr(os, "statvfs"):
         return False
     with suppress(OSError):
@@ -85,9 +133,11 @@ def _is_on_read_only_mount(directory: Path) -> bool:
 
 
 @contextmanager
-def translated(path: Path, kinds: tuple[type[Exception], ...] = (apsw.Error, OSError)) -> Iterator[None]:
-    """Raise our errors instead of the driver's and the system's."""
+def translated(
+    path: Path, kinds: tuple[type[Exception], ...] = (apsw.Error, OSError), words: str | None = None
+) -> Iterator[None]:
+    """Raise our errors instead of the driver's and the system's, in these words or those for a store."""
     try:
         yield
     except kinds as error:
-        raise translate(error, path) from error
+        raise translate(error, path, words) from error

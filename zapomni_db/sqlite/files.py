@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from zapomni_db.errors import StoreUnavailableError
+from zapomni_db.errors import StoreReplacedError, StoreUnavailableError
 from zapomni_db.sqlite.failures import damaged, shown
 from zapomni_db.sqlite.witness import Witness
 
@@ -20,8 +20,19 @@ def wal_of(path: Path) -> Path:
     return Path(f"{path}-wal")
 
 
+def check_name(path: Path) -> None:
+    """SQLite takes names in UTF-8 only, where the system takes any bytes."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise StoreUnavailableError(
+            f"The path {shown(path)} is not UTF-8, and SQLite opens no other files: choose another name."
+        ) from None
+
+
 def make_file(path: Path, witness: Witness) -> None:
     """An empty file, readable by its owner alone, unless there is a file; nothing where one was and is no more."""
+    check_name(path)
     if path.is_dir():
         raise StoreUnavailableError(f"The store {shown(path)} is a directory: name a file in it.")
     _refuse_lost(path, witness)
@@ -115,9 +126,9 @@ class Footprint:
         except FileNotFoundError:
             same = False
         if not same:
-            raise StoreUnavailableError(
-                f"The file {shown(self.path)} or its -wal was replaced or removed while it was open:"
-                " put it back if you can, and start again."
+            raise StoreReplacedError(
+                f"The file {shown(self.path)} or its -wal was replaced or removed while it was open, as by zapomni"
+                " restore-backup. Start the server again to go on with what is there now, or put back what was there."
             )
 
 

@@ -61,8 +61,10 @@ def restore_row(connection: apsw.Connection, row: Row) -> bool:
 
 
 def supersede(connection: apsw.Connection, workspace: str, uid: str, new: Row) -> None:
-    """Let a memory take the place of another, which must be live."""
+    """Let a memory take the place of another, which must be live, unless it has that place already."""
     old = memories.find(connection, workspace, uid)
+    if old and old.replaced_by == new.uid:
+        return
     if old is None or not old.is_live:
         raise MemoryNotFoundError(
             "There is no such memory to replace in this workspace, or it was deleted or replaced before."

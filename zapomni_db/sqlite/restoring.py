@@ -12,14 +12,16 @@ from uuid import uuid4
 
 import apsw
 
-from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
+from zapomni_db.errors import StoreDamagedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
-from zapomni_db.sqlite.backup import copy_to, flush_directory
-from zapomni_db.sqlite.checking import problems
-from zapomni_db.sqlite.connections import open_connection, transaction
-from zapomni_db.sqlite.failures import shown, translated
-from zapomni_db.sqlite.files import wal_of
+from zapomni_db.sqlite.backup import copy_to, damage_in, flush_directory
+from zapomni_db.sqlite.connections import closed_on_error, open_connection
+from zapomni_db.sqlite.failures import DAMAGE, shown, translated
+from zapomni_db.sqlite.files import check_name, wal_of
 from zapomni_db.sqlite.gate import Gate
+
+_DAMAGED = "The backup {path} is damaged: nothing was changed ({reason}). Restore another one."
+_UNREADABLE = "The backup {path} cannot be read: nothing was changed ({reason}). This user must be able to read it."
 
 
 def restore_backup(store: Path, source: Path, patience: float) -> Path | None:
@@ -30,13 +32,15 @@ def restore_backup(store: Path, source: Path, patience: float) -> Path | None:
     store, source = store.resolve(), source.resolve()
     if source == store:
         raise StoreUnavailableError(f"{shown(source)} is the store itself: name a backup of it.")
+    check_name(source)
+    check_name(store)
     part = store.with_name(f".{store.name}.{uuid4().hex}.part")
     gate = Gate(store)
     try:
-        with translated(source):
+        with translated(store):
             _copy_checked(source, part)
-        with translated(store), gate.hold(patience):
-            return _swap(store, part)
+            with gate.hold(patience):
+                return _swap(store, part)
     finally:
         gate.close()
         with suppress(FileNotFoundError):
@@ -44,17 +48,25 @@ def restore_backup(store: Path, source: Path, patience: float) -> Path | None:
 
 
 def _copy_checked(source: Path, part: Path) -> None:
-    with closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-        if connection.pragma("application_id") != schema.APPLICATION_ID:
-            raise StoreUnavailableError(f"The file {shown(source)} is no backup of a store: nothing was changed.")
-        if connection.pragma("user_version") > len(schema.MIGRATIONS):
-            raise StoreTooNewError(f"The backup {shown(source)} was made by a newer Zapomni: update Zapomni.")
-        copy_to(connection, part)
-    with closing(open_connection(part)) as copy:
-        schema.migrate(copy)
-    with closing(open_connection(part)) as copy, transaction(copy, "DEFERRED"):
-        if found := problems(copy):
-            raise StoreUnavailableError(f"The backup {shown(source)} is damaged: nothing was changed. {found[0]}")
+    with translated(source, DAMAGE, _DAMAGED):
+        with closing(_open(source)) as connection:
+            copy_to(connection, part)
+        with closing(open_connection(part)) as copy:
+            schema.migrate(copy)
+        if damage := damage_in(part):
+            raise StoreDamagedError(_DAMAGED.format(path=shown(source), reason=damage))
+
+
+def _open(source: Path) -> apsw.Connection:
+    """A connection to a backup that this Zapomni can read, by what its first page says."""
+    with translated(source, (apsw.CantOpenError, apsw.IOError), _UNREADABLE):
+        connection = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+        with closed_on_error(connection):
+            if connection.pragma("application_id") != schema.APPLICATION_ID:
+                raise StoreUnavailableError(f"The file {shown(source)} is no backup of a store: nothing was changed.")
+            if connection.pragma("user_version") > len(schema.MIGRATIONS):
+                raise StoreTooNewError(f"The backup {shown(source)} was made by a newer Zapomni: update Zapomni.")
+        return connection
 
 
 def _swap(store: Path, part: Path) -> Path | None:

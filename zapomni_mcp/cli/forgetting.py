@@ -1,8 +1,8 @@
 """`zapomni delete`, `restore` and `purge`: hide memories, bring them back, and really remove them."""
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,7 +31,10 @@ def delete(session: Session, memory_ids: tuple[str, ...]) -> None:
     """
 
     async def work(engine: "MemoryEngine") -> int:
-        return await _each(session, memory_ids, engine.delete_memory, "deleted")
+        deleted, missing = await _each(session, memory_ids, engine.delete_memory, _deleted)
+        if session.as_json:
+            session.out.json({"deleted": [memory.id for memory in deleted.values()], "missing": missing})
+        return int(bool(missing))
 
     session.run(work)
 
@@ -47,7 +50,10 @@ def restore(session: Session, memory_ids: tuple[str, ...]) -> None:
     """
 
     async def work(engine: "MemoryEngine") -> int:
-        return await _each(session, memory_ids, engine.restore_memory, "restored")
+        there, missing = await _each(session, memory_ids, engine.restore_memory, _restored)
+        if session.as_json:
+            session.out.json({**_restored_document(there), "missing": missing})
+        return int(bool(missing))
 
     session.run(work)
 
@@ -88,27 +94,60 @@ def purge(session: Session, memory_ids: tuple[str, ...], days: int | None, yes: 
 
 
 async def _each(
-    session: Session, memory_ids: Sequence[str], change: "Callable[[str], Awaitable[Memory]]", done: str
-) -> int:
-    """Change every memory that is there, and tell of those that are not; the exit code."""
-    from zapomni_core.intake import preview
-
-    changed, missing = [], []
+    session: Session,
+    memory_ids: Sequence[str],
+    change: "Callable[[str], Awaitable[Memory]]",
+    told: "Callable[[str, Memory], str]",
+) -> "tuple[dict[str, Memory], list[str]]":
+    """Change every memory that is there, and tell of each; what is there now by the id asked for, and what was missing."""
+    changed, missing = {}, []
     for memory_id in dict.fromkeys(memory_ids):
         try:
-            memory = await change(memory_id)
+            changed[memory_id] = await change(memory_id)
         except MemoryNotFoundError as error:
             missing.append(memory_id)
             click.echo(f"Error: {one_line(str(error))}", err=True)
         else:
-            changed.append(memory.id)
             if not session.as_json:
-                session.out.text(f"{done} {memory.id}: {one_line(preview(memory.text))}")
-                if done == "deleted" and memory.replaces:
-                    session.out.text(f"It had replaced {', '.join(memory.replaces)}: zapomni restore brings that back.")
-    if session.as_json:
-        session.out.json({done: changed, "missing": missing})
-    return int(bool(missing))
+                session.out.text(told(memory_id, changed[memory_id]))
+    return changed, missing
+
+
+def _deleted(_: str, memory: "Memory") -> str:
+    told = f"deleted {_named(memory)}"
+    if not memory.replaces:
+        return told
+    return f"{told}\nIt had replaced {', '.join(memory.replaces)}: zapomni restore brings that back."
+
+
+def _restored(asked: str, memory: "Memory") -> str:
+    if memory.id != asked:
+        return (
+            f"the same is there as {_named(memory)}\n"
+            f"It was added again after {asked} was replaced: {asked} did not have to be restored."
+        )
+    if memory.replaced_by:
+        return (
+            f"still replaced {_named(memory)}\n"
+            f"It is no longer deleted, but no search finds it: {memory.replaced_by}, which is kept, replaces it."
+            f" To bring it back, run zapomni delete {memory.replaced_by} and zapomni restore {asked} once more."
+        )
+    return f"restored {_named(memory)}"
+
+
+def _restored_document(there: "Mapping[str, Memory]") -> dict[str, Any]:
+    """What became of each memory that was to be restored: it is back, another one replaces it, or the same is there."""
+    return {
+        "restored": [asked for asked, memory in there.items() if memory.id == asked and not memory.replaced_by],
+        "replaced": {asked: memory.replaced_by for asked, memory in there.items() if memory.replaced_by},
+        "same": {asked: memory.id for asked, memory in there.items() if memory.id != asked},
+    }
+
+
+def _named(memory: "Memory") -> str:
+    from zapomni_core.intake import preview
+
+    return f"{memory.id}: {one_line(preview(memory.text))}"
 
 
 def _ask(memory_ids: Sequence[str], days: int) -> None:

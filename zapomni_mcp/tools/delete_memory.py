@@ -64,8 +64,24 @@ class RestoreMemoryTool(MemoryTool[MemoryIdRequest]):
 
     async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
         memory = await self.core_engine.restore_memory(request.memory_id)
-        message = f"Restored: {preview(memory.text)}"
-        return answer(f"{message}\nID: {memory.id}", _structured(memory, message))
+        headline, why = _became_of(memory, request.memory_id)
+        told = f"{headline}: {preview(memory.text)}"
+        message = f"{headline}. {why}" if why else told
+        return answer("\n".join([told, *([why] if why else ()), f"ID: {memory.id}"]), _structured(memory, message))
+
+
+def _became_of(memory: Memory, asked: str) -> tuple[str, str]:
+    """What became of a memory that was to be restored, by the one that is there now, and why it is not just that."""
+    if memory.id != asked:
+        return "The same memory is there", (
+            f"It was added again, as {memory.id}, after {asked} was replaced: {asked} did not have to be restored."
+        )
+    if memory.replaced_by:
+        return "Still replaced", (
+            f"It is no longer deleted, but no search finds it: {memory.replaced_by}, which is kept, replaces it."
+            f" To bring it back, call delete_memory with memory_id {memory.replaced_by}, then this again."
+        )
+    return "Restored", ""
 
 
 def _structured(memory: Memory, message: str) -> DeleteMemoryResponse:

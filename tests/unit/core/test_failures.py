@@ -41,9 +41,11 @@ def test_what_is_meant_for_the_client_is_told_as_it_is(error, code, status, reco
     )
 
 
-def test_only_where_waiting_helps_a_time_to_wait_is_told():
+def test_nobody_is_told_to_try_again_where_only_a_new_start_helps():
+    told = describe_failure(db_errors.StoreReplacedError("the file was replaced"), GENERIC)
+    assert (told.recoverable, told.retry_after_seconds) == (False, None)
+    assert told.suggestion == "Ask the user to start the server again; until then every call fails."
     assert describe_failure(StoreUnavailableError("try again"), GENERIC).retry_after_seconds == 5
-    assert describe_failure(db_errors.StoreReplacedError("start again"), GENERIC).retry_after_seconds is None
 
 
 @pytest.mark.parametrize(

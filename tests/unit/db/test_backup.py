@@ -1,8 +1,10 @@
 """A backup is the whole store, appears when it is complete, and can take the store's place."""
 
 import asyncio
+import os
 import shutil
 import stat
+import sys
 from contextlib import closing
 
 import apsw
@@ -10,7 +12,7 @@ import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
 from zapomni_core.testing.stores import searchable
-from zapomni_db.errors import DatabaseError, StoreUnavailableError
+from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreReplacedError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 
 
@@ -33,6 +35,42 @@ async def test_a_backup_is_one_file_for_its_owner_alone(store, tmp_path):
     await store.backup(target)
     assert [file.name for file in target.parent.iterdir()] == ["backup.db"]
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
+def overwrite(path, start, length):
+    """Damage a part of a file, as a dying disk does."""
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"\x55" * length)
+
+
+def spoil_a_text(path):
+    """Change what a memory says behind the store's back: the file stays a sound database."""
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("UPDATE body SET bytes = CAST('other' AS BLOB) WHERE id = (SELECT min(id) FROM body)")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda path: overwrite(path, path.stat().st_size // 2 // 4096 * 4096, 60 * 4096), spoil_a_text],
+    ids=["pages", "text"],
+)
+async def test_a_backup_of_a_damaged_store_never_takes_the_place_of_a_good_one(path, tmp_path, damage):
+    store = SQLiteStore(path)
+    await asyncio.gather(*(store.add("default", sample_memory(f"{n} " + "long " * 500), EMBEDDER) for n in range(200)))
+    (tmp_path / "backups").mkdir()
+    target = tmp_path / "backups" / "good.db"
+    await store.backup(target)
+    await store.close()
+    good = target.read_bytes()
+    damage(path)
+    store = SQLiteStore(path)
+    with pytest.raises(StoreDamagedError, match=r"^The store \S+ is damaged \(.+\): no backup was written") as refused:
+        await store.backup(target)
+    assert "\n" not in str(refused.value)
+    assert target.read_bytes() == good
+    assert list(target.parent.iterdir()) == [target]
+    await store.close()
 
 
 async def test_a_restored_backup_is_no_damage(store, path, tmp_path):
@@ -111,7 +149,7 @@ async def test_a_store_that_is_open_notices_that_a_backup_took_its_place(store, 
     other = SQLiteStore(path)
     await other.restore_backup(tmp_path / "backup.db")
     for attempt in (store.stats("default"), store.add("default", sample_memory("lost"), EMBEDDER)):
-        with pytest.raises(StoreUnavailableError, match="start again"):
+        with pytest.raises(StoreReplacedError, match=r"restore-backup\. Start the server again"):
             await attempt
     assert await searchable(other) == ["before"]
     await other.close()
@@ -131,8 +169,9 @@ async def test_what_is_no_sound_backup_takes_nobodys_place(store, path, tmp_path
             connection.execute(statement)
     sources["text"].write_text("no database at all" * 100)
     for source in (*sources.values(), path, tmp_path / "nowhere.db"):
-        with pytest.raises(DatabaseError):
+        with pytest.raises(DatabaseError) as refused:
             await store.restore_backup(source)
+        assert "The store" not in str(refused.value)
     assert await searchable(store) == ["kept"]
     assert not [file for file in path.parent.iterdir() if "before" in file.name or "part" in file.name]
 
@@ -145,8 +184,47 @@ async def test_a_backup_never_overwrites_the_store(store, path, name):
     assert await searchable(store) == ["text"]
 
 
-async def test_a_backup_that_cannot_be_written_says_where(store, tmp_path):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda source: source.write_text("no database at all" * 100),
+        lambda source: source.write_bytes(source.read_bytes()[:20_000]),
+        lambda source: overwrite(source, 8192, 20 * 4096),
+    ],
+    ids=["no database", "truncated", "overwritten"],
+)
+async def test_a_damaged_backup_is_told_as_a_backup(store, path, tmp_path, damage):
+    await store.add("default", sample_memory("kept"), EMBEDDER)
+    source = tmp_path / "backup.db"
+    await store.backup(source)
+    damage(source)
+    with pytest.raises(StoreDamagedError, match=r"^The backup \S+/backup\.db is damaged: nothing was changed \("):
+        await store.restore_backup(source)
+    assert await searchable(store) == ["kept"]
+
+
+@pytest.mark.parametrize("target", ["nowhere/backup.db", "/proc/backup.db"])
+async def test_a_backup_that_cannot_be_written_says_where(store, tmp_path, target):
     await store.add("default", sample_memory("text"), EMBEDDER)
-    with pytest.raises(StoreUnavailableError, match="nowhere"):
-        await store.backup(tmp_path / "nowhere" / "backup.db")
+    with pytest.raises(StoreUnavailableError, match=rf"^The backup \S*{target} could not be written \("):
+        await store.backup(tmp_path / target)
     assert await searchable(store) == ["text"]
+
+
+async def test_a_backup_for_a_store_that_cannot_be_written_is_not_blamed(store, tmp_path):
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    await store.backup(tmp_path / "backup.db")
+    other = SQLiteStore(tmp_path / "nowhere" / "memory.db")
+    with pytest.raises(StoreUnavailableError, match=r"the store \S+/nowhere/memory\.db failed"):
+        await other.restore_backup(tmp_path / "backup.db")
+
+
+@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="names are text here")
+async def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(store, tmp_path):
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    strange = tmp_path / os.fsdecode(b"b\xff.db")
+    strange.write_bytes(b"")
+    for attempt in (store.backup(strange), store.restore_backup(strange), SQLiteStore(strange).stats("default")):
+        with pytest.raises(StoreUnavailableError, match=r"b\\udcff\.db' is not UTF-8.* choose another name"):
+            await attempt
+    assert strange.read_bytes() == b""

@@ -1,12 +1,13 @@
 """What the driver and the system say becomes a sentence that says what to do."""
 
+import errno
 import os
 from types import SimpleNamespace
 
 import apsw
 import pytest
 
-from zapomni_db.errors import StoreUnavailableError
+from zapomni_db.errors import StoreFullError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_db.sqlite.failures import translate
 
@@ -15,6 +16,40 @@ from zapomni_db.sqlite.failures import translate
 def test_a_file_system_that_is_mounted_read_only_is_named(tmp_path, monkeypatch, error):
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
     assert "(its file system is mounted read-only)" in str(translate(error, tmp_path / "memory.db"))
+
+
+def test_the_systems_own_word_of_a_read_only_file_system_is_told_alike(tmp_path):
+    told = translate(OSError(errno.EROFS, "Read-only file system"), tmp_path / "memory.db")
+    assert isinstance(told, StoreUnavailableError)
+    assert "(its file system is mounted read-only). This user must be able to read and write" in str(told)
+
+
+def disk(**differences):
+    """What a file system with room says of itself, but for what is given."""
+    some = {"f_flag": 0, "f_frsize": 4096, "f_blocks": 100, "f_bavail": 50, "f_files": 100, "f_favail": 50}
+    return SimpleNamespace(**(some | differences))
+
+
+@pytest.mark.parametrize(
+    ("left", "is_full"),
+    [
+        ({}, False),
+        ({"f_bavail": 0}, True),
+        ({"f_bavail": 7}, True),
+        ({"f_favail": 0}, True),
+        ({"f_blocks": 0, "f_bavail": 0, "f_files": 0, "f_favail": 0}, False),
+        ({"f_bavail": 0, "f_favail": 0, "f_flag": os.ST_RDONLY}, False),
+    ],
+    ids=["room", "no blocks", "too few blocks", "no files", "no limits", "read-only"],
+)
+@pytest.mark.parametrize("error", [apsw.IOError("disk I/O error"), apsw.CantOpenError("unable to open database file")])
+def test_a_disk_is_full_where_the_system_says_so_although_the_driver_does_not(
+    tmp_path, monkeypatch, error, left, is_full
+):
+    monkeypatch.setattr(os, "statvfs", lambda _: disk(**left))
+    told = translate(error, tmp_path / "memory.db")
+    assert isinstance(told, StoreFullError) is is_full
+    assert ("There is no room left on the disk of the store" in str(told)) is is_full
 
 
 def test_any_other_file_that_cannot_be_opened_is_told_in_the_drivers_words(tmp_path):

@@ -65,6 +65,28 @@ async def test_restoring_says_what_is_back(mock_core_engine, make_memory):
     assert checked(tool, result)["message"] == "Restored: Ada keeps bees behind the house."
 
 
+async def test_restoring_what_is_still_replaced_says_so_and_how_to_bring_it_back(mock_core_engine, make_memory):
+    mock_core_engine.restore_memory.return_value = make_memory(replaced_by="newer")
+    tool = RestoreMemoryTool(core_engine=mock_core_engine)
+    result = await tool.execute({"memory_id": MEMORY_ID})
+    why = (
+        "It is no longer deleted, but no search finds it: newer, which is kept, replaces it."
+        " To bring it back, call delete_memory with memory_id newer, then this again."
+    )
+    assert text_of(result) == f"Still replaced: Ada keeps bees behind the house.\n{why}\nID: {MEMORY_ID}"
+    assert checked(tool, result)["message"] == f"Still replaced. {why}"
+
+
+async def test_restoring_what_was_added_again_names_the_one_that_is_there(mock_core_engine, make_memory):
+    mock_core_engine.restore_memory.return_value = make_memory()
+    tool = RestoreMemoryTool(core_engine=mock_core_engine)
+    result = await tool.execute({"memory_id": "older"})
+    why = f"It was added again, as {MEMORY_ID}, after older was replaced: older did not have to be restored."
+    assert text_of(result) == f"The same memory is there: Ada keeps bees behind the house.\n{why}\nID: {MEMORY_ID}"
+    assert checked(tool, result)["message"] == f"The same memory is there. {why}"
+    assert checked(tool, result)["memory_id"] == MEMORY_ID
+
+
 async def test_the_engine_is_asked_once_for_that_memory(tool):
     await tool.execute({"memory_id": MEMORY_ID})
     asked_of(tool).assert_called_once_with(MEMORY_ID)
