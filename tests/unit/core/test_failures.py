@@ -6,7 +6,7 @@ import pytest
 
 from zapomni_core import errors as core_errors
 from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError
-from zapomni_core.failures import describe_failure
+from zapomni_core.failures import KINDS, describe_failure
 from zapomni_core.masking import without_paths
 from zapomni_db import errors as db_errors
 from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreUnavailableError
@@ -44,8 +44,14 @@ def test_what_is_meant_for_the_client_is_told_as_it_is(error, code, status, reco
 def test_nobody_is_told_to_try_again_where_only_a_new_start_helps():
     told = describe_failure(db_errors.StoreReplacedError("the file was replaced"), GENERIC)
     assert (told.recoverable, told.retry_after_seconds) == (False, None)
-    assert told.suggestion == "Ask the user to start the server again; until then every call fails."
+    assert told.model_dump()["suggestion"] == "Ask the user to start the server again; until then every call fails."
     assert describe_failure(StoreUnavailableError("try again"), GENERIC).retry_after_seconds == 5
+
+
+def test_no_failure_that_trying_again_does_not_cure_suggests_it():
+    for kind in KINDS:
+        told = describe_failure(kind("x"), GENERIC).model_dump()
+        assert told["recoverable"] or "Try again" not in told["suggestion"], kind
 
 
 @pytest.mark.parametrize(
