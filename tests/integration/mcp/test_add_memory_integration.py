@@ -235,8 +235,13 @@ class TestTheEmbedderOfTheStore:
         await other.add("The bridge closes at dusk.")
         assert len(await one.found("bridge")) == len(await other.found("bridge")) == 2
 
-    async def test_an_embedder_that_nobody_offers_any_more_is_named(self, open_house):
+    async def test_where_nobody_offers_the_embedder_any_more_words_are_searched_and_nothing_is_added(self, open_house):
         await open_house().add("The bridge opens at noon.")
-        result = await open_house(offered=(), embedder=None).call("search_memory", query="bridge")
-        assert result["isError"] is True
-        assert "no plugin offers the embedder 'hashing'" in text_of(result)
+        orphan = open_house(offered=(), embedder=None)
+        result = await orphan.call("search_memory", query="bridge")
+        assert result["structuredContent"]["status"] == "degraded"
+        assert [hit["text"] for hit in result["structuredContent"]["results"]] == ["The bridge opens at noon."]
+        assert "made by embedder 'hashing', which no enabled plugin offers" in text_of(result)
+        refused = await orphan.call("add_memory", text="The bridge closes at dusk.")
+        assert refused["isError"] is True
+        assert "zapomni reindex --embedder default" in text_of(refused)
