@@ -32,13 +32,23 @@ async def reindex(store: MemoryStore, embedder: Embedder, on_progress: OnBatch |
             await _embed(target, embedder, chunks, _shifted(on_progress, done, done + left))
             done += len(chunks)
             continue
-        await embed_entities(store, embedder)
+        await _embed_entities(store, embedder)
         if await _switch(target, embedder):
             return done
 
 
 async def embed_entities(store: MemoryStore, embedder: Embedder, on_made: OnMade | None = None) -> int:
-    """Make the vectors that entities of all workspaces still wait for, if the store has a graph; how many."""
+    """Make the vectors that entities of all workspaces still wait for, if the store has a graph; how many.
+
+    EmbedderMismatchError where another embedder serves by now.
+    """
+    if not hasattr(store, "graph"):
+        return 0
+    await _check_serving(store, embedder)
+    return await _embed_entities(store, embedder, on_made)
+
+
+async def _embed_entities(store: MemoryStore, embedder: Embedder, on_made: OnMade | None = None) -> int:
     graph: GraphStore | None = getattr(store, "graph", None)
     done = 0
     while graph and (entities := await graph.without_vector(embedder.identity, BATCH)):
@@ -51,15 +61,25 @@ async def embed_entities(store: MemoryStore, embedder: Embedder, on_made: OnMade
 
 
 async def embed_pending(store: MemoryStore, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
-    """Make the vectors that chunks of all workspaces still wait for; how many. Several may do it at once, to no harm."""
+    """Make the vectors that chunks of all workspaces still wait for; how many. Several may do it at once, to no harm.
+
+    EmbedderMismatchError where another embedder serves by now: nobody waits for vectors of this one.
+    """
     target = _reembedding(store)
     done = 0
     while True:
+        await _check_serving(store, embedder)
         chunks, left = await target.pending(embedder.identity, BATCH)
         if not chunks:
             return done
         await _embed(target, embedder, chunks, _shifted(on_progress, done, done + left))
         done += len(chunks)
+
+
+async def _check_serving(store: MemoryStore, embedder: Embedder) -> None:
+    serving = await store.embedder()
+    if serving not in (None, embedder.identity):
+        raise EmbedderMismatchError(f"embedder '{embedder.identity.name}' does not serve any more")
 
 
 async def count_pending(store: MemoryStore) -> int:

@@ -338,7 +338,10 @@ class GraphStore(Protocol):
     async def find(
         self, workspace: str, text: str, vector: Vector | None, embedder: EmbedderIdentity | None, limit: int
     ) -> list[tuple[Entity, float]]:
-        """Entities by the words of their name and by vector, best first, with a score from 0 to 1."""
+        """Entities by the words of their name and by vector, best first, with a score from 0 to 1.
+
+        EmbedderMismatchError where the vector is not by the embedder that serves.
+        """
         ...
 
     async def related(

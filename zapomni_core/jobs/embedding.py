@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from zapomni_core.errors import ProcessingError
+from zapomni_core.errors import ConfigurationError, ProcessingError
 from zapomni_core.jobs.kinds import JobProgress, Postpone
+from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import Job, NewJob
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class EmbedPending:
             named = await engine.with_embedder(lambda embedder: embed_entities(engine.memories, embedder))
         except ProcessingError as error:
             raise Postpone(AWAY_SECONDS, "the embedder fails") from error
+        except (ConfigurationError, EmbedderMismatchError) as error:
+            raise Postpone(AWAY_SECONDS, "this process has not the embedder of the store") from error
         if job.key != AGAIN:
             # What is stored now counts as part of this job, which has looked for the last time: so somebody looks again.
             await engine.submit([NewJob(kind=KIND, key=AGAIN, not_before=datetime.now(UTC) + LATER)])

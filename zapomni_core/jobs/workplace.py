@@ -95,8 +95,8 @@ class Workplace:
 
     @property
     def _is_working(self) -> bool:
-        """Whether there is a worker that lives: one in an event loop that was closed does not."""
-        return self._task is not None and not self._task.done() and not self._task.get_loop().is_closed()
+        """Whether there is a worker that lives: one in an event loop that has stopped does not."""
+        return self._task is not None and not self._task.done() and self._task.get_loop().is_running()
 
     def _can_work(self, engine: "MemoryEngine") -> bool:
         """Whether there may be a worker here. To ask this is a use of the store: afterwards there may be one already."""

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ from zapomni_db.sqlite.crew import Crew
 from zapomni_db.sqlite.database import Database
 from zapomni_db.sqlite.failures import shown
 from zapomni_db.sqlite.views import Views
+
+# By process and path: what is open. One that was forked finds what its parent had open then.
+_open_files: Counter[tuple[int, Path]] = Counter()
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
@@ -47,14 +51,17 @@ class Access:
             with self._opening:
                 self._opened = self._opened or self._open()
         if self._opened.crew.process != os.getpid():
-            raise StoreUnavailableError(
-                f"The store {shown(self.path)} was opened before this process was forked: open it anew."
-            )
+            raise _forked(self.path)
         return self._opened
 
     def _open(self) -> Opened:
+        mine = os.getpid()
+        if any(path == self.path and process != mine for process, path in list(_open_files)):
+            raise _forked(self.path)
         database = Database(self.path, self.patience)
-        return Opened(database, Views(database.guard), Crew(database, self.patience))
+        opened = Opened(database, Views(database.guard), Crew(database, self.patience))
+        _open_files[mine, self.path] += 1
+        return opened
 
     async def read(self, work: Work[T]) -> T:
         """Run work on a reading thread's connection, outside a transaction."""
@@ -81,5 +88,15 @@ class Access:
         """End the threads and close the file; closing twice is closing once."""
         self._closed = True
         opened, self._opened = self._opened, None
-        if opened:
+        if opened and opened.crew.process == os.getpid():  # in a process that was forked there are no threads to end
             await opened.crew.close()
+            _open_files[opened.crew.process, self.path] -= 1
+            if not _open_files[opened.crew.process, self.path]:
+                del _open_files[opened.crew.process, self.path]
+
+
+def _forked(path: Path) -> StoreUnavailableError:
+    return StoreUnavailableError(
+        f"The store {shown(path)} was open when this process was forked, and SQLite's locks do not survive that:"
+        " start a new process for it (in multiprocessing, with the start method spawn)."
+    )

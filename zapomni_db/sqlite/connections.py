@@ -33,6 +33,16 @@ def open_connection(path: Path, *, writing: bool = False) -> apsw.Connection:
 
 
 @contextmanager
+def impatient(connection: apsw.Connection) -> Iterator[None]:
+    """What somebody else keeps from being done is not waited for."""
+    connection.set_busy_timeout(0)
+    try:
+        yield
+    finally:
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+
+
+@contextmanager
 def closed_on_error(connection: apsw.Connection) -> Iterator[None]:
     """An error would keep the connection open for as long as somebody keeps the error."""
     try:

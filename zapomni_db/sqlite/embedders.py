@@ -69,11 +69,17 @@ def serve(connection: apsw.Connection, embedder: Embedder) -> None:
 
 def require(connection: apsw.Connection, identity: EmbedderIdentity) -> Embedder:
     """The serving embedder, which must be this one; the first settles it."""
-    current = serving(connection)
+    current = check(connection, identity)
     if current is None:
         current = register(connection, identity)
         serve(connection, current)
-    if current.identity != identity:
+    return current
+
+
+def check(connection: apsw.Connection, identity: EmbedderIdentity) -> Embedder | None:
+    """The serving embedder, which must be this one; None where none serves yet."""
+    current = serving(connection)
+    if current is not None and current.identity != identity:
         raise EmbedderMismatchError(
             f"The vectors of this store were made by {describe(current.identity)}, not by {describe(identity)}."
             " Use that embedder, or run `zapomni reindex` to make them anew."

@@ -11,7 +11,7 @@ import apsw
 from zapomni_db.sqlite import chunks, memories
 from zapomni_db.sqlite.bodies import drop_body
 from zapomni_db.sqlite.changes import record
-from zapomni_db.sqlite.connections import one
+from zapomni_db.sqlite.connections import impatient, one
 from zapomni_db.sqlite.conversations import messages, vectors
 from zapomni_db.sqlite.embedders import drop_vectors
 from zapomni_db.sqlite.facets import drop_facets
@@ -21,6 +21,8 @@ from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.terms import drop_terms
 
 _QUICKLY_SWEPT = 64 * 2**20  # bytes: written anew in about a second, for which others wait
+_STATE = "SELECT value FROM meta WHERE key = 'sweep'"
+_REMOVED, _WRITTEN_ANEW = 1, 2  # how far it is: rows are gone; the file is written anew, and the -wal holds the old one
 BATCH = 200  # memories removed in one transaction: others wait for it
 
 
@@ -37,25 +39,33 @@ def purge_named(connection: apsw.Connection, workspace: str, before: int, uids: 
 
 def is_sweep_due(connection: apsw.Connection, *, thorough: bool) -> bool:
     """Whether something was removed and its traces were not; only where a sweep is quick, unless it shall be thorough."""
-    if one(connection, "SELECT value FROM meta WHERE key = 'sweep'") is None:
-        return False
-    return thorough or connection.pragma("page_count") * connection.pragma("page_size") <= _QUICKLY_SWEPT
+    state = one(connection, _STATE)
+    if state != _REMOVED or thorough:
+        return state is not None
+    return bool(connection.pragma("page_count") * connection.pragma("page_size") <= _QUICKLY_SWEPT)
 
 
-def sweep(connection: apsw.Connection) -> None:
-    """Remove the traces of what was removed; outside a transaction. Takes as long as writing the whole file."""
-    connection.execute("INSERT INTO term(term) VALUES('optimize')")
-    connection.execute("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY")
-    blocked, _, _ = one(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+def sweep(connection: apsw.Connection) -> bool:
+    """Remove the traces of what was removed; outside a transaction. Takes as long as writing the whole file, the first time.
+
+    False while somebody reads what was there before: it is in the files for as long, and nobody waits here for its end.
+    """
+    if one(connection, _STATE) == _REMOVED:
+        connection.execute("INSERT INTO term(term) VALUES('optimize')")
+        connection.execute("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY")
+        connection.execute("REPLACE INTO meta VALUES('sweep', ?)", (_WRITTEN_ANEW,))
+    with impatient(connection):
+        blocked, _, _ = one(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
     if not blocked:
         connection.execute("DELETE FROM meta WHERE key = 'sweep'")
+    return not blocked
 
 
 def _remove(connection: apsw.Connection, rows: Sequence[Row]) -> int:
     for row in rows:
         _remove_one(connection, row)
     if rows:
-        connection.execute("REPLACE INTO meta VALUES('sweep', 1)")
+        connection.execute("REPLACE INTO meta VALUES('sweep', ?)", (_REMOVED,))
     return len(rows)
 
 

@@ -1,6 +1,7 @@
 """The SQLite store: one file, any number of processes, many workspaces."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 import apsw
 
 from zapomni_db.arrays import Vector
-from zapomni_db.errors import DatabaseError, StoreDamagedError
+from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreUnavailableError
 from zapomni_db.records import Added, ChunkFound, EmbedderIdentity, Memory, NewMemory, StoreStats
 from zapomni_db.sqlite import adding, embedders, hiding, memories, purging, reembedding
 from zapomni_db.sqlite.access import Access
@@ -17,6 +18,7 @@ from zapomni_db.sqlite.backup import back_up
 from zapomni_db.sqlite.checking import problems
 from zapomni_db.sqlite.connections import last_change, transaction
 from zapomni_db.sqlite.conversations.conversations import SQLiteConversations
+from zapomni_db.sqlite.failures import shown
 from zapomni_db.sqlite.graph.graph import SQLiteGraph
 from zapomni_db.sqlite.jobs import SQLiteJobs
 from zapomni_db.sqlite.restoring import restore_backup
@@ -25,6 +27,9 @@ from zapomni_db.sqlite.values import check_text
 from zapomni_db.store import Snapshot
 
 _END_OF_TIME = 253_402_300_800  # seconds to the year 10000: "whenever it was deleted"
+SWEEP_SECONDS = 60.0
+"""For how long a thorough purge waits for those who read."""
+SWEEP_PAUSE = 0.2
 
 T = TypeVar("T")
 
@@ -81,8 +86,19 @@ class SQLiteStore:
             ):
                 removed += count
         if await self._access.query(lambda connection: purging.is_sweep_due(connection, thorough=thorough)):
-            await self._access.write(purging.sweep, alone=True)
+            await self._sweep(thorough=thorough)
         return removed
+
+    async def _sweep(self, *, thorough: bool) -> None:
+        """Remove the traces of what was purged; a thorough one goes on until nobody reads what was there before."""
+        begun = time.monotonic()
+        while not await self._access.write(purging.sweep, alone=True) and thorough:
+            if time.monotonic() - begun > SWEEP_SECONDS:
+                raise StoreUnavailableError(
+                    f"What was purged is gone, but traces of it stay in the files of the store {shown(self._access.path)},"
+                    " because another process has been reading it for long: purge again later."
+                )
+            await asyncio.sleep(SWEEP_PAUSE)
 
     async def read(self, workspace: str, work: Callable[[Snapshot], T]) -> T:
         check_text("workspace", workspace)

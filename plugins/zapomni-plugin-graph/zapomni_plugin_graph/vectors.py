@@ -1,9 +1,8 @@
 """Vectors of entities' names and of questions, by the store's embedder. Where it fails, words still find."""
 
 import logging
-from typing import Any
 
-from zapomni_core.plugin import DatabaseError, Embedder, EmbedderIdentity, JobProgress, MemoryEngine
+from zapomni_core.plugin import DatabaseError, Embedder, Entity, JobProgress, MemoryEngine
 
 log = logging.getLogger("zapomni.plugin.graph")
 
@@ -24,14 +23,15 @@ async def fill_vectors(engine: MemoryEngine, progress: JobProgress) -> bool:
     return True
 
 
-async def embed_question(engine: MemoryEngine, question: str) -> tuple[EmbedderIdentity, Any] | None:
-    """The vector of a question and whose it is; None where the embedder fails."""
+async def find_by_meaning(engine: MemoryEngine, question: str, limit: int) -> list[tuple[Entity, float]] | None:
+    """Entities by words and meaning, with their scores; None where the embedder fails."""
 
-    async def embed(embedder: Embedder) -> tuple[EmbedderIdentity, Any]:
-        return embedder.identity, (await embedder.embed([question], query=True))[0]
+    async def find(embedder: Embedder) -> list[tuple[Entity, float]]:
+        vector = (await embedder.embed([question], query=True))[0]
+        return await engine.graph.find(engine.workspace, question, vector, embedder.identity, limit)
 
     try:
-        return await engine.with_embedder(embed)
+        return await engine.with_embedder(find)
     except DatabaseError:
         raise
     except Exception:  # whatever an embedder raises, words still find

@@ -6,6 +6,7 @@ from zapomni_core.reindexing import embed_entities, reindex
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.extractions import mention
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE
+from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.sqlite import SQLiteStore
 
 
@@ -29,11 +30,18 @@ async def test_reindexing_gives_entities_vectors_by_the_new_embedder(store):
 
 
 async def test_entities_get_only_the_vectors_that_they_lack(store):
-    embedder = HashingEmbedder(EMBEDDER.dimension, name="hashing")
+    embedder = HashingEmbedder(EMBEDDER.dimension)
+    embedder.identity = EMBEDDER
     assert await embed_entities(store, embedder) == 2
     assert await embed_entities(store, embedder) == 0
     await mention(store, "Alan", "Alan")
     assert await embed_entities(store, embedder) == 1
+
+
+async def test_nothing_is_made_by_an_embedder_that_does_not_serve(store):
+    with pytest.raises(EmbedderMismatchError):
+        await embed_entities(store, HashingEmbedder(40, name="new"))
+    assert await store.embedder() == EMBEDDER
 
 
 async def test_a_store_without_a_graph_has_no_entities_to_embed():

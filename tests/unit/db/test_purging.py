@@ -1,12 +1,17 @@
 """What was purged is in no file any more."""
 
+import asyncio
 import random
+import threading
 from collections import Counter
+from contextlib import asynccontextmanager
 
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
+from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore, purging
+from zapomni_db.sqlite import store as store_module
 
 
 def traces(path, secret):
@@ -68,31 +73,6 @@ async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
     await again.close()
 
 
-async def test_a_sweep_that_a_reader_blocks_is_due_again(store, path, monkeypatch):
-    """The -wal cannot be emptied while somebody reads an older state of the store."""
-    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
-    await store.delete("default", added.memory_id)
-    reading = SQLiteStore(path)
-    monkeypatch.setattr("zapomni_db.sqlite.connections._BUSY_MILLISECONDS", 1)
-    impatient = SQLiteStore(path)
-
-    def purge_meanwhile(_snapshot):
-        import asyncio
-
-        async def purge():
-            removed = await impatient.purge("default", deleted_before=float("inf"))
-            await impatient.close()
-            return removed
-
-        return asyncio.run(purge())
-
-    assert await reading.read("default", purge_meanwhile) == 1
-    assert traces(path, "zqsecret")
-    await store.purge("default", deleted_before=0)
-    assert traces(path, "zqsecret") == {}
-    await reading.close()
-
-
 @pytest.mark.parametrize(("most", "is_swept"), [(2**30, True), (1, False)])
 async def test_a_purge_that_need_not_be_thorough_sweeps_only_what_is_swept_quickly(
     store, path, monkeypatch, most, is_swept
@@ -104,4 +84,57 @@ async def test_a_purge_that_need_not_be_thorough_sweeps_only_what_is_swept_quick
     assert await store.get("default", added.memory_id) is None
     assert (traces(path, "zqsecret") == {}) is is_swept
     await store.purge("default", deleted_before=0)
+    assert traces(path, "zqsecret") == {}
+
+
+@asynccontextmanager
+async def somebody_reading(path):
+    """Another store that reads at one moment until the end."""
+    other, begun, end = SQLiteStore(path), threading.Event(), threading.Event()
+
+    def read(_snapshot):
+        begun.set()
+        end.wait(30)
+
+    reading = asyncio.create_task(other.read("default", read))
+    await asyncio.to_thread(begun.wait, 30)
+    try:
+        yield end.set
+    finally:
+        end.set()
+        await reading
+        await other.close()
+
+
+async def test_a_purge_goes_on_until_nobody_reads_what_was_there_before(store, path):
+    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
+    await store.delete("default", added.memory_id)
+    async with somebody_reading(path) as end:
+        purging = asyncio.create_task(store.purge("default", deleted_before=float("inf")))
+        await store.add("default", sample_memory("others go on"), EMBEDDER)
+        assert not (await asyncio.wait([purging], timeout=0.5))[0]
+        end()
+        assert await purging == 1
+    assert traces(path, "zqsecret") == {}
+
+
+async def test_a_purge_that_cannot_end_says_what_is_left(store, path, monkeypatch):
+    monkeypatch.setattr(store_module, "SWEEP_SECONDS", 0.3)
+    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
+    await store.delete("default", added.memory_id)
+    async with somebody_reading(path):
+        with pytest.raises(StoreUnavailableError, match="traces of it stay in the files"):
+            await store.purge("default", deleted_before=float("inf"))
+    assert await store.purge("default", deleted_before=float("inf")) == 0
+    assert traces(path, "zqsecret") == {}
+
+
+async def test_a_purge_that_need_not_be_thorough_waits_for_nobody(store, path):
+    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
+    await store.delete("default", added.memory_id)
+    async with somebody_reading(path):
+        async with asyncio.timeout(5):
+            assert await store.purge("default", deleted_before=float("inf"), thorough=False) == 1
+            await store.add("default", sample_memory("others go on"), EMBEDDER)
+    await store.purge("default", deleted_before=float("inf"), thorough=False)
     assert traces(path, "zqsecret") == {}

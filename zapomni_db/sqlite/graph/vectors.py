@@ -106,4 +106,4 @@ def _embedder(connection: apsw.Connection, identity: EmbedderIdentity, vector: V
         raise EmbedderMismatchError(
             f"A vector by {embedders.describe(identity)} cannot have the shape {np.shape(vector)}."
         )
-    return embedders.find(connection, identity)
+    return embedders.check(connection, identity) or embedders.find(connection, identity)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from zapomni_core.plugin import Entity, InvalidInputError
 from zapomni_plugin_graph.answering import READS, GraphTool, Request
 from zapomni_plugin_graph.responses import EntityFound, SearchNodesByWordsResponse, SearchNodesResponse
-from zapomni_plugin_graph.vectors import embed_question
+from zapomni_plugin_graph.vectors import find_by_meaning
 from zapomni_plugin_graph.words import counted, entity_words, graph_words, unread_words
 
 MOST = 100
@@ -66,12 +66,11 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
 
     async def _find(self, request: SearchMemoryNodesRequest) -> tuple[list[tuple[Entity, float]], bool]:
         """Entities with their scores, and whether meaning had to be left out."""
-        graph, workspace = self.engine.graph, self.engine.workspace
-        if await self.engine.memories.embedder() is None:
-            return await graph.find(workspace, request.query, None, None, request.limit), False
-        meant = await embed_question(self.engine, request.query)
-        embedder, vector = meant or (None, None)
-        return await graph.find(workspace, request.query, vector, embedder, request.limit), meant is None
+        has_vectors = await self.engine.memories.embedder() is not None
+        found = await find_by_meaning(self.engine, request.query, request.limit) if has_vectors else None
+        if found is not None:
+            return found, False
+        return await self.engine.graph.find(self.engine.workspace, request.query, None, None, request.limit), has_vectors
 
     async def _headline(self, count: int, *, is_likely: bool) -> str:
         if count and is_likely:
