@@ -81,6 +81,8 @@ class App:
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
         if self._builds_parts and any(one.entry_point for one in found):  # else nobody was asked for parts
             problems += _missing_parts(self.settings, self._providers, self.report.in_state("failed"))
+        if self._builds_parts:
+            problems += _unusable_parts(self.settings, self._providers)
         if problems:
             raise ConfigurationError("\n".join(problems))
 
@@ -139,7 +141,8 @@ class App:
             report.fail(failure)
             if _is_required(report, self.settings):
                 self.failed_requirement.set()
-        log.error("plugin_withdrawn", extra={"plugin": plugin, "cause": str(failure)})
+        told = {"plugin": plugin, "stage": failure.stage, "cause": str(failure), "fix": failure.fix}
+        log.error("plugin_withdrawn", extra=told)
         self.on_tools_changed()
 
 
@@ -163,15 +166,29 @@ def _broken_choices(settings: Settings, report: HostReport, found: Sequence[Foun
 
 def _missing_parts(settings: Settings, providers: Providers, failed: Sequence[PluginReport]) -> list[str]:
     """The parts that the user named and nobody offers, and the plugins that failed, one of which might have."""
-    chosen: dict[Kind, str | None] = {
+    missing = [problem for kind, name in _chosen(settings) if (problem := providers.lack(kind, name))]
+    if missing and failed:
+        missing.append(f"{len(failed)} failed ({', '.join(one.name for one in failed)}), run: zapomni doctor")
+    return missing
+
+
+def _unusable_parts(settings: Settings, providers: Providers) -> list[str]:
+    """Why parts of guests that the user named cannot be had. Ours are built when they are needed."""
+    from zapomni_core.providers import BUILT_IN
+
+    offered = [providers.get(kind, name) for kind, name in _chosen(settings) if providers.offers(kind, name)]
+    of_guests = [one for one in offered if one not in BUILT_IN]
+    return [problem for one in of_guests if (problem := providers.problem(one.kind, one.name, settings))]
+
+
+def _chosen(settings: Settings) -> list[tuple[Kind, str]]:
+    """The parts that the user named."""
+    named: dict[Kind, str | None] = {
         "store": settings.store and settings.store.partition("://")[0],
         "embedder": settings.embedder,
         "extractor": settings.extractor,
     }
-    missing = [problem for kind, name in chosen.items() if name and (problem := providers.lack(kind, name))]
-    if missing and failed:
-        missing.append(f"{len(failed)} failed ({', '.join(one.name for one in failed)}), run: zapomni doctor")
-    return missing
+    return [(kind, name) for kind, name in named.items() if name]
 
 
 def _failure(plugin: PluginReport) -> dict[str, str | None]:

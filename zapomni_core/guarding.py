@@ -1,14 +1,19 @@
-"""An embedder that fails in one way only: a plugin's, or its network's, may raise anything."""
+"""Embedders and extractors that fail in one way only: a plugin's, or its network's, may raise anything."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from zapomni_core.embedding.embedder import Embedder, FragmentEmbedder, OnBatch
-from zapomni_core.embedding.profile import Profile
 from zapomni_core.errors import ProcessingError, ZapomniError
+from zapomni_core.provider import close_part
+from zapomni_db.errors import DatabaseError, InvalidInputError
+from zapomni_db.records import Extraction
 
 if TYPE_CHECKING:
+    from zapomni_core.embedding.embedder import Embedder, OnBatch
+    from zapomni_core.embedding.profile import Profile
+    from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity
 
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 class GuardedEmbedder:
     """The embedder within; what it raises that is not meant for people becomes a ProcessingError that names its kind."""
 
-    def __init__(self, inner: Embedder) -> None:
+    def __init__(self, inner: "Embedder") -> None:
         self._inner = inner
 
     @property
@@ -24,16 +29,18 @@ class GuardedEmbedder:
         return self._inner.identity
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> "Profile":
         return self._inner.profile
 
-    async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: OnBatch | None = None) -> "Vector":
+    async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: "OnBatch | None" = None) -> "Vector":
         """The vectors. What a message of somebody else's says may be a secret: only the log has it."""
         with self._one_way():
             return await self._inner.embed(texts, query=query, on_batch=on_batch)
 
     async def fragments(self, texts: Sequence[str]) -> "list[Vector] | None":
         """The fragments; None if the embedder within gives none."""
+        from zapomni_core.embedding.embedder import FragmentEmbedder
+
         if not isinstance(self._inner, FragmentEmbedder):
             return None
         with self._one_way():
@@ -43,7 +50,7 @@ class GuardedEmbedder:
         return self._inner.tokens(text)
 
     async def close(self) -> None:
-        await self._inner.close()
+        await close_part(self._inner)
 
     @contextmanager
     def _one_way(self) -> Iterator[None]:
@@ -56,3 +63,46 @@ class GuardedEmbedder:
             raise ProcessingError(
                 f"The embedder '{name}' failed ({type(error).__name__}); the log has the cause"
             ) from error
+
+
+class GuardedExtractor:
+    """The extractor within; what it raises that is not meant for people, or returns that is no Extraction, is told by its name."""
+
+    def __init__(self, inner: "Extractor") -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def asks_llm(self) -> bool:
+        """Whether it may need a language model; one that does not say so may."""
+        return bool(getattr(self._inner, "asks_llm", True))
+
+    @property
+    def state(self) -> Mapping[str, Any] | None:
+        """How its language model is doing, where it has one."""
+        state: Mapping[str, Any] | None = getattr(self._inner, "state", None)
+        return state
+
+    async def extract(self, text: str, *, timestamp: datetime | None = None) -> Extraction:
+        """What the text speaks of."""
+        try:
+            found: Any = await self._inner.extract(text, timestamp=timestamp)
+        except (ZapomniError, DatabaseError, InvalidInputError):
+            raise
+        except Exception as error:
+            raise ProcessingError(
+                f"The extractor '{self.name}' failed ({type(error).__name__}); the log has the cause"
+            ) from error
+        if not isinstance(found, Extraction):
+            made = type(found).__name__
+            raise ProcessingError(
+                f"The extractor '{self.name}' returned {made}, not an Extraction; choose another extractor in the "
+                "settings, or ask its author"
+            )
+        return found
+
+    async def close(self) -> None:
+        await close_part(self._inner)

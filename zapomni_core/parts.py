@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zapomni_core.errors import ConfigurationError, EmbedderMissingError
 from zapomni_core.jobs.kinds import Kinds
 from zapomni_core.jobs.workplace import Workplace
-from zapomni_core.provider import ProviderContext, Providers
+from zapomni_core.provider import Providers, close_part
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import telemetry_for
 from zapomni_core.tidying import Tidying
@@ -44,7 +44,7 @@ class Parts:
         self._store = store
         self._embedder: Embedder | None = _guarded(embedder) if embedder else None
         self._embedder_is_given = embedder is not None
-        self._extractor = extractor
+        self._extractor: Extractor | None = _guarded_extractor(extractor) if extractor else None
         self._extractor_is_given = extractor is not None
         self._choosing = threading.Lock()  # event loops of several threads may share an engine
         self._searches = 0
@@ -67,8 +67,7 @@ class Parts:
     def store(self) -> "MemoryStore":
         """The store that the settings name; built here, connected by its first use."""
         if self._store is None:
-            context = ProviderContext(settings=self._settings, url=self._settings.store)
-            self._store = self._offered.get("store", self.store_name).factory(context)
+            self._store = self._offered.make("store", self.store_name, self._settings)
         self.workplace.note_use()
         self.tidying.note_use(self._store)
         return self._store
@@ -148,8 +147,7 @@ class Parts:
     def extractor(self) -> "Extractor":
         """The extractor that the settings name, else the one by rules; built here, connected by its first use."""
         if self._extractor is None:
-            factory = self._offered.get("extractor", self.extractor_name).factory
-            self._extractor = factory(ProviderContext(settings=self._settings))
+            self._extractor = _guarded_extractor(self._offered.make("extractor", self.extractor_name, self._settings))
         return self._extractor
 
     async def embedder(self) -> "Embedder":
@@ -210,7 +208,7 @@ class Parts:
         return embedder
 
     def _make_embedder(self, name: str) -> "Embedder":
-        return _guarded(self._offered.get("embedder", name).factory(ProviderContext(settings=self._settings)))
+        return _guarded(self._offered.make("embedder", name, self._settings))
 
     async def reindex(self, name: str | None, on_progress: "OnBatch | None") -> int:
         """Vectors by another embedder, which is used from then on."""
@@ -258,7 +256,7 @@ class Parts:
             await self.tidying.close()
             await self.workplace.close()
             if self._store is not None:
-                await self._store.close()
+                await close_part(self._store)
             if self._embedder is not None:
                 await self._embedder.close()
             if self._extractor is not None:
@@ -285,3 +283,9 @@ def _guarded(embedder: "Embedder") -> "Embedder":
     from zapomni_core.guarding import GuardedEmbedder
 
     return GuardedEmbedder(embedder)
+
+
+def _guarded_extractor(extractor: "Extractor") -> "Extractor":
+    from zapomni_core.guarding import GuardedExtractor
+
+    return GuardedExtractor(extractor)

@@ -1,15 +1,27 @@
 """Parts that plugins offer, by name, and that are built when first needed: stores, embedders, extractors, kinds of jobs."""
 
 import difflib
+import inspect
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
-from zapomni_core.errors import ConfigurationError
+from zapomni_core.errors import ConfigurationError, DatabaseError
+from zapomni_core.host.mistakes import quoted
 from zapomni_core.settings import Settings
+
+log = logging.getLogger("zapomni.providers")
 
 Kind = Literal["store", "embedder", "extractor", "job"]
 KINDS: tuple[str, ...] = get_args(Kind)
+# What every part must have: methods, then plain attributes. Of a store it is only what closing needs: a plugin's tests
+# may well bring one that does a part of a store's work.
+_NEEDED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "store": (("close",), ()),
+    "embedder": (("embed", "tokens", "close"), ("identity", "profile")),
+    "extractor": (("extract", "close"), ("name",)),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +30,11 @@ class ProviderContext:
 
     settings: Settings
     url: str | None = None
+
+    @classmethod
+    def of(cls, kind: Kind, settings: Settings) -> Self:
+        """What the factory of a part of that kind is told."""
+        return cls(settings=settings, url=settings.store if kind == "store" else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +52,20 @@ class Provider:
     asks_llm: bool = True
 
 
+class UnusablePartError(ConfigurationError):
+    """A factory made no part of its kind. `in_full` quotes what it raised, which may be a secret: it is for the user alone."""
+
+    def __init__(self, provider: Provider, plugin: str | None, cause: str, in_full: str | None = None) -> None:
+        super().__init__(_unusable(provider, plugin, cause))
+        self.in_full = _unusable(provider, plugin, in_full or cause)
+
+
 class Providers:
     """What can be chosen, by kind and name."""
 
     def __init__(self, providers: Iterable[Provider] = ()) -> None:
         self._owned: dict[tuple[str, str], tuple[str, Provider]] = {}
+        self._made_ahead: dict[tuple[str, str], Any] = {}
         self.take("", providers)
 
     def take(self, plugin: str, providers: Iterable[Provider]) -> None:
@@ -57,6 +83,33 @@ class Providers:
         if problem := self.lack(kind, name):
             raise ConfigurationError(problem)
         return self._owned[kind, name][1]
+
+    def make(self, kind: Kind, name: str, settings: Settings) -> Any:
+        """The part of that name, which is of its kind as far as can be seen; ConfigurationError says why there is none."""
+        provider = self.get(kind, name)
+        if (kind, name) in self._made_ahead:
+            return self._made_ahead.pop((kind, name))
+        try:
+            return _make(provider, self.owner(provider), settings)
+        except UnusablePartError as error:
+            log.exception("part_cannot_be_used", extra={"cause": error.in_full})
+            raise
+
+    def problem(self, kind: Kind, name: str, settings: Settings) -> str | None:
+        """Why the part of that name cannot be had, in full; None where it can: whoever asks for it gets the one made here.
+
+        That a store cannot be reached now is no such problem.
+        """
+        provider = self.get(kind, name)
+        try:
+            self._made_ahead[kind, name] = _make(provider, self.owner(provider), settings)
+        except UnusablePartError as error:
+            return error.in_full
+        except ConfigurationError as error:
+            return str(error)
+        except DatabaseError:
+            return None
+        return None
 
     def lack(self, kind: Kind, name: str) -> str | None:
         """Says that nobody offers a provider of that name, and what there is; None where somebody does."""
@@ -82,3 +135,47 @@ class Providers:
     def withdraw(self, plugin: str) -> None:
         """Offer nothing of a plugin's any more."""
         self._owned = {key: owned for key, owned in self._owned.items() if owned[0] != plugin}
+        self._made_ahead = {key: part for key, part in self._made_ahead.items() if key in self._owned}
+
+
+async def close_part(part: Any) -> None:
+    """Close a part; its author may have written `def close`."""
+    closing = part.close()
+    if inspect.isawaitable(closing):
+        await closing
+
+
+def _make(provider: Provider, plugin: str | None, settings: Settings) -> Any:
+    try:
+        part = provider.factory(ProviderContext.of(provider.kind, settings))
+        flaw = _flaw(provider.kind, part)
+    except ConfigurationError:
+        raise
+    except (Exception, SystemExit) as error:
+        if provider.kind == "store" and isinstance(error, DatabaseError):
+            raise
+        cause = f"its factory raised {type(error).__name__}"
+        raise UnusablePartError(provider, plugin, cause, f"its factory raised {quoted(error)}") from error
+    if flaw:
+        raise UnusablePartError(provider, plugin, flaw)
+    return part
+
+
+def _flaw(kind: str, part: Any) -> str | None:
+    """Why that is no part of its kind; None if it looks like one."""
+    if inspect.iscoroutine(part):
+        part.close()
+        return "its factory is async: it must be 'def', and return the part itself"
+    methods, attributes = _NEEDED.get(kind, ((), ()))
+    missing = [f"{name}()" for name in methods if not callable(getattr(part, name, None))]
+    missing += [name for name in attributes if not hasattr(part, name)]
+    if part is None and missing:
+        return "its factory returned nothing: does it lack a return?"
+    made = f"an object of class '{type(part).__name__}'"
+    return f"its factory returned {made}, which has no {', '.join(missing)}" if missing else None
+
+
+def _unusable(provider: Provider, plugin: str | None, cause: str) -> str:
+    offered, author = (f" of plugin '{plugin}'", f"the author of plugin '{plugin}'") if plugin else ("", "its author")
+    what = f"the {provider.kind} '{provider.name}'{offered} cannot be used: {cause}"
+    return f"{what}; choose another {provider.kind} in the settings, or ask {author}"

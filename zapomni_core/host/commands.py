@@ -1,5 +1,6 @@
 """Commands that plugins add to `zapomni`: what they may be called, and to whom they belong."""
 
+import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -54,6 +55,9 @@ class Commands:
             if owner := "zapomni" if name in OWN else self._owned.get(name, ("",))[0]:
                 cause = f"command '{name}' already belongs to {f'plugin {owner!r}' if name not in OWN else owner}"
                 raise PluginError("commands", cause, f"call it '{plugin}-{name}', or disable one of the two")
+            if does_nothing := _async_command(command):
+                cause = f"command '{does_nothing}' is 'async def': nobody would wait for it, and so it would do nothing"
+                raise PluginError("commands", cause, "make it 'def', and call asyncio.run(...) in it")
             checked.append(command)
         return checked
 
@@ -78,3 +82,20 @@ def _name_of(command: Any) -> str:
         cause = f"command {command.name!r} has a name that cannot be typed"
         raise PluginError("commands", cause, "a small letter, then small letters, digits and -, at most 30 in all")
     return str(command.name)
+
+
+def _async_command(command: Any) -> str | None:
+    """The command, or the first one below a group, whose function is async; click does not wait for one."""
+    if inspect.iscoroutinefunction(_authors_function(command.callback)):
+        return str(command.name)
+    below = (_async_command(one) for one in getattr(command, "commands", {}).values())
+    return next((f"{command.name} {name}" for name in below if name), None)
+
+
+def _authors_function(callback: Any) -> Any:
+    """The function within click's own decorators. Within another's it may be async: that one may wait for it."""
+    while getattr(callback, "__globals__", {}).get("__name__") == "click.decorators" and hasattr(
+        callback, "__wrapped__"
+    ):
+        callback = callback.__wrapped__
+    return callback

@@ -44,18 +44,18 @@ class Hooks:
             raise _raised(hook, error, plugin) from error
         return answers[0] if answers else None
 
-    def call_for_list(self, plugin: object, hook: str, **arguments: Any) -> list[Any]:
-        """What one plugin answers to a hook that returns several things."""
-        answer = self.call(plugin, hook, **arguments)
-        if answer is None:
-            return []
-        if isinstance(answer, str | bytes | dict) or not isinstance(answer, Iterable):
-            fix = f"return a list from {hook}"
-            raise PluginError("hooks", f"{hook} returned {type(answer).__name__}, not a list", fix)
-        try:
-            return list(answer)
-        except BaseException as error:
-            raise _raised(hook, error, plugin) from error
+
+def as_list(answer: Any, plugin: object, hook: str) -> list[Any]:
+    """What one plugin answered to a hook that returns several things."""
+    if answer is None:
+        return []
+    if isinstance(answer, str | bytes | dict) or not isinstance(answer, Iterable):
+        fix = f"return a list from {hook}"
+        raise PluginError("hooks", f"{hook} returned {type(answer).__name__}, not a list", fix)
+    try:
+        return list(answer)
+    except BaseException as error:
+        raise _raised(hook, error, plugin) from error
 
 
 def _raised(hook: str, error: BaseException, plugin: object) -> PluginError:

@@ -7,6 +7,7 @@ from typing import Any
 from zapomni_core.errors import PluginError
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.errands import Errands
+from zapomni_core.host.import_fixes import import_fix
 from zapomni_core.host.mistakes import quoted
 
 PATIENCE_SECONDS = 1.0
@@ -46,7 +47,7 @@ class Import:
             )
         if (error := self._errand.error) is not None:
             told = f"its import raised {type(error).__name__}"
-            raise PluginError("import", quoted(error), _import_fix(error), told=told) from error
+            raise PluginError("import", quoted(error), import_fix(error, self._found), told=told) from error
         return self._errand.result
 
 
@@ -65,11 +66,3 @@ def _load_file(found: Found) -> Any:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _import_fix(error: BaseException) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"{sys.executable} -m pip install {error.name.partition('.')[0].replace('_', '-')}"
-    if isinstance(error, SystemExit):
-        return "the plugin must not exit at import: ask its author, or disable it"
-    return "mend or update the plugin, or disable it"

@@ -15,7 +15,7 @@ from zapomni_core.errors import PluginError
 from zapomni_core.host.commands import Commands
 from zapomni_core.host.discovery import Found, name_problem, refusal
 from zapomni_core.host.errands import Errands
-from zapomni_core.host.hooks import Hooks
+from zapomni_core.host.hooks import Hooks, as_list, implements
 from zapomni_core.host.importing import PATIENCE_SECONDS, Import
 from zapomni_core.host.mistakes import quoted
 from zapomni_core.host.registry import ToolRegistry
@@ -40,6 +40,7 @@ class Offer:
     plugin: Any = None
     asked: str = "reading its hooks"
     has_hooks: bool = True
+    returned_nothing: list[str] = field(default_factory=list)
     model: type[BaseModel] | None = None
     settings: BaseModel | None = None
     providers: list[Provider] = field(default_factory=list)
@@ -168,6 +169,7 @@ class Loader:
             report.warnings.append(
                 "it implements no hook, and so offers nothing: write @hookimpl above def zapomni_tools(), and return its tools"
             )
+        report.warnings += [f"{hook} returned nothing: does it lack a return?" for hook in offer.returned_nothing]
         report.tools = [tool.name for tool in offer.tools]
         report.middleware = [f"{one.stage} {type(one).__name__}" for one in offer.middleware]
         report.commands = [str(command.name) for command in offer.commands]
@@ -190,11 +192,14 @@ class Loader:
 
     def _call(self, offer: Offer, hook: str, **given: Any) -> Any:
         offer.asked = hook
-        return self._hooks.call(offer.plugin, hook, **given)
+        answer = self._hooks.call(offer.plugin, hook, **given)
+        # Of a lifespan, None is an answer too: there is nothing to open.
+        if answer is None and hook != "zapomni_lifespan" and implements(offer.plugin, hook):
+            offer.returned_nothing.append(hook)
+        return answer
 
     def _list(self, offer: Offer, hook: str, **given: Any) -> list[Any]:
-        offer.asked = hook
-        return self._hooks.call_for_list(offer.plugin, hook, **given)
+        return as_list(self._call(offer, hook, **given), offer.plugin, hook)
 
     def _plugin_settings(self, offer: Offer, name: str) -> BaseModel | None:
         model = self._call(offer, "zapomni_settings")
@@ -234,22 +239,24 @@ class Loader:
             renamed = self._settings.rename.get(f"{plugin}.{offered}")
             settings = self._settings.tools.get(str(renamed or offered), ToolSettings())
             checked = check_tool(tool, taken=lambda _: False, plugin=plugin, name=renamed)
-            described = check_description(settings.description or checked.description)
         except (TypeError, ValueError) as error:
             cause = told = str(error)
         except BaseException as error:  # noqa: BLE001 (the seam: loading a plugin)
             cause = f"one of its parts raised {quoted(error, offer.plugin)}"
             told = f"one of its parts raised {type(error).__name__}"
         else:
-            return str(offered), replace(checked, description=described), settings
+            return str(offered), _in_users_words(checked, settings), settings
         name = repr(offered) if isinstance(offered, str) else f"of {type(tool).__name__}"
         fix = "mend the tool, or ask the plugin's author"
         raise PluginError("tools", f"tool {name}: {cause}", fix, told=f"tool {name}: {told}")
 
     def _check_provider(self, provider: Any) -> Provider:
-        if not isinstance(provider, Provider) or provider.kind not in KINDS or not callable(provider.factory):
+        if not isinstance(provider, Provider) or not callable(provider.factory):
             fix = f"return Provider(kind=..., name=..., factory=...), with a kind of {', '.join(KINDS)}"
             raise PluginError("providers", "zapomni_providers offers something that is no provider", fix)
+        if provider.kind not in KINDS:
+            cause = f"provider '{provider.name}' is of kind '{provider.kind}', and there is no such kind"
+            raise PluginError("providers", cause, f"the kinds are: {', '.join(KINDS)}")
         if (owner := self._providers.owner(provider)) is not None:
             cause = f"{provider.kind} '{provider.name}' already belongs to plugin '{owner}'"
             raise PluginError("providers", cause, f"rename it, or disable the other: zapomni plugins disable {owner}")
@@ -269,6 +276,19 @@ class Loader:
                 )
 
 
+def _in_users_words(tool: CheckedTool, settings: ToolSettings) -> CheckedTool:
+    """The tool with the description that the settings give it, if they do."""
+    if not settings.description:
+        return tool
+    try:
+        return replace(tool, description=check_description(settings.description))
+    except ValueError as error:
+        setting = f"tools.{tool.name}.description"
+        rule = str(error).removeprefix("Tool description ")
+        fix = f"change or remove that setting: description in [tools.{tool.name}]"
+        raise PluginError("tools", f"the setting {setting} is no description: {rule}", fix) from None
+
+
 def _conflict(plugin: str, offered: str, name: str, owner: str) -> PluginError:
     fix = (
         f'keep both: [rename] "{plugin}.{offered}" = "{plugin}_{offered}"; '
@@ -283,6 +303,11 @@ def _check_middleware(middleware: Any) -> Middleware:
         raise PluginError("middleware", f"stage {stage!r} is none", f"set stage to one of {', '.join(STAGES)}")
     if not (inspect.iscoroutinefunction(middleware) or inspect.iscoroutinefunction(type(middleware).__call__)):
         raise PluginError("middleware", "it is no async callable", "write 'async def __call__(self, call, call_next)'")
+    try:
+        inspect.signature(middleware).bind(None, None)
+    except TypeError:
+        cause = "it cannot be called with a call and call_next"
+        raise PluginError("middleware", cause, "write 'async def __call__(self, call, call_next)'") from None
     checked: Middleware = middleware
     return checked
 
@@ -298,12 +323,23 @@ def _check_lifespan(lifespan: Any) -> Lifespan | None:
 
 def _settings_error(name: str, model: type[BaseModel], error: ValidationError) -> PluginError:
     """All problems by key and rule; never a value, which may be a secret."""
-    lines, keys = [], []
+    lines: list[str] = []
+    unknown: list[str] = []
+    wrong: list[str] = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         key = ".".join(map(str, problem["loc"]))
+        is_unknown = problem["type"] == "extra_forbidden"
         nearest = difflib.get_close_matches(key, model.model_fields, n=1)
-        hint = f", did you mean '{nearest[0]}'?" if problem["type"] == "extra_forbidden" and nearest else ""
+        hint = f", did you mean '{nearest[0]}'?" if is_unknown and nearest else ""
         lines.append(f"plugins.{name}.{key}: {problem['msg']}{hint}")
-        keys.append(f"plugins.{name}.{key}")
-    fix = f"set it in [plugins.{name}] or by ZAPOMNI_PLUGINS__{name.upper()}__KEY"
-    return PluginError("settings", "; ".join(lines), fix, told=f"wrong: {', '.join(keys)}")
+        (unknown if is_unknown else wrong).append(key)
+    steps = [f"remove or correct {_settable(name, unknown)}"] if unknown else []
+    steps += [f"set {_settable(name, wrong)}"] if wrong else []
+    keys = [f"plugins.{name}.{key}" for key in unknown + wrong]
+    return PluginError("settings", "; ".join(lines), "; ".join(steps), told=f"wrong: {', '.join(keys)}")
+
+
+def _settable(name: str, keys: Sequence[str]) -> str:
+    """Keys of a plugin's table, and where they can be set; a problem of the whole table has no key."""
+    variable = f"ZAPOMNI_PLUGINS__{name.upper()}__{keys[0].upper().replace('.', '__') or 'KEY'}"
+    return f"{', '.join(filter(None, keys)) or 'it'} in [plugins.{name}] or in {variable}"

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -25,6 +25,7 @@ from zapomni_mcp.config import Config
 from zapomni_mcp.config import settings_file as default_file
 
 CHECK_SECONDS = 5.0
+SENTENCE = "Ada met Grace in London."
 PACKAGES = ("zapomni", "mcp", "pluggy")
 
 
@@ -110,6 +111,7 @@ async def _start_and_stop(app: App, *, has_store: bool) -> list[Finding]:
         checked = [tool for tool in app.registry if hasattr(tool.tool, "check")]
         return [
             *(await _store(app.engine) if has_store else ()),
+            *await _extractor(app.engine),
             *await asyncio.gather(*(_health(tool) for tool in checked)),
         ]
     finally:
@@ -148,21 +150,38 @@ async def _embedder(engine: MemoryEngine) -> list[Finding]:
     return [Finding("fail", "embedder", detail, fix or "correct the settings; zapomni config shows them")]
 
 
+async def _extractor(engine: MemoryEngine) -> list[Finding]:
+    """Whether the extractor that the settings name reads a sentence; one that may ask a language model is not asked."""
+    name = engine.settings.extractor
+    if name is None or engine.asks_llm or engine.extractor_problem:
+        return []
+    fix = "choose another extractor in the settings, or ask the author of its plugin"
+    _, failure = await _tried(f"check of extractor {name}", lambda: engine.extract(SENTENCE), fix)
+    return [failure] if failure else []
+
+
 async def _health(tool: CheckedTool) -> Finding:
     what = f"check of tool {tool.name}"
     fix = f"ask the author of plugin '{tool.plugin}', or disable it: zapomni plugins disable {tool.plugin}"
+    answer, failure = await _tried(what, tool.tool.check, fix)
+    if failure:
+        return failure
+    if answer is False:
+        return Finding("fail", what, "it says that it is not well", fix)
+    return Finding("ok", what, answer if isinstance(answer, str) else "well")
+
+
+async def _tried(what: str, function: Callable[[], Any], fix: str) -> tuple[Any, Finding | None]:
+    """What a plugin's own code answers, or how it failed to."""
     timer = asyncio.timeout(CHECK_SECONDS)
     try:
         async with timer:
-            answer = await _answer(tool.tool.check())
+            return await _answer(function()), None
     except BaseException as error:
         if is_cancellation(error):
             raise
         late = f"no answer in {CHECK_SECONDS:g} s"
-        return Finding("fail", what, late if timer.expired() else f"{type(error).__name__}: {error}", fix)
-    if answer is False:
-        return Finding("fail", what, "it says that it is not well", fix)
-    return Finding("ok", what, answer if isinstance(answer, str) else "well")
+        return None, Finding("fail", what, late if timer.expired() else f"{type(error).__name__}: {error}", fix)
 
 
 async def _answer(answer: Any) -> Any:

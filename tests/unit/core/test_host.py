@@ -14,7 +14,7 @@ from zapomni_core.app import App
 from zapomni_core.errors import ConfigurationError, UnknownToolError
 from zapomni_core.host import lifespans
 from zapomni_core.host.discovery import Found, discover, from_file
-from zapomni_core.plugin import ToolResult, hookimpl, tool
+from zapomni_core.plugin import Provider, ToolResult, hookimpl, tool
 from zapomni_core.settings import Settings
 
 
@@ -300,7 +300,10 @@ def test_wrong_settings_are_told_by_key_and_rule_with_the_nearest_key_and_never_
     assert "did you mean 'depth'?" in report.cause
     assert "plugins.guest.depth: Input should be a valid integer" in report.cause
     assert "secret" not in report.cause
-    assert "ZAPOMNI_PLUGINS__GUEST__KEY" in report.fix
+    assert report.fix == (
+        "remove or correct depht in [plugins.guest] or in ZAPOMNI_PLUGINS__GUEST__DEPHT; "
+        "set depth, token in [plugins.guest] or in ZAPOMNI_PLUGINS__GUEST__DEPTH"
+    )
 
 
 def test_settings_for_a_plugin_that_takes_none_are_an_error():
@@ -352,7 +355,9 @@ def test_the_user_may_switch_a_tool_off_and_word_its_description():
 
 def test_a_description_of_the_users_meets_the_same_rules():
     app = load({"tools": {"first": {"description": "short"}}}, guest=offering(make_tool("first")))
-    assert "too short" in failure(app, "guest").cause
+    report = failure(app, "guest")
+    assert report.cause == "the setting tools.first.description is no description: too short (min 10 chars)"
+    assert report.fix == "change or remove that setting: description in [tools.first]"
 
 
 @pytest.mark.parametrize(
@@ -485,7 +490,22 @@ def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_
         (
             "import nothing_of_the_kind.at_all",
             "No module named 'nothing_of_the_kind'",
-            "-m pip install nothing-of-the-kind",
+            "-m pip install nothing-of-the-kind (what has the module nothing_of_the_kind may be called otherwise",
+        ),
+        (
+            "from zapomni_core.plugins import hookimpl",
+            "No module named 'zapomni_core.plugins'",
+            "a plugin imports what it needs from zapomni_core.plugin",
+        ),
+        (
+            "import pydantic.nowhere",
+            "No module named 'pydantic.nowhere'",
+            "there is no module pydantic.nowhere in pydantic, which is installed: check the spelling",
+        ),
+        (
+            "import zapomni_plugin_broken.part",
+            "No module named 'zapomni_plugin_broken.part'",
+            "is missing: ",
         ),
         (
             "import sys\nsys.exit('bye')",
@@ -515,6 +535,13 @@ def test_an_import_that_fails_is_reported_with_the_authors_line_and_a_fix(instal
 def test_an_entry_point_to_a_missing_attribute_is_an_import_failure(installed):
     installed("broken", "", target="zapomni_plugin_broken:nowhere")
     assert failure(load_installed("broken"), "broken").stage == "import"
+
+
+def test_a_plugin_whose_own_module_is_missing_is_to_be_installed_again(installed):
+    installed("broken", "", target="no_such_module")
+    fix = failure(load_installed("broken"), "broken").fix
+    assert fix.startswith("its own module no_such_module is missing: ")
+    assert fix.endswith(" -m pip install --force-reinstall zapomni-plugin-broken")
 
 
 def test_an_import_that_hangs_is_left_out_after_its_limit_and_the_others_are_taken(installed):
@@ -567,6 +594,30 @@ def test_a_plugin_without_hooks_is_told_that_it_offers_nothing(caplog):
     assert app.report.get("good").warnings == []
     logged = [(one.plugin, one.warning) for one in caplog.records if one.message == "plugin_warning"]
     assert logged == [("forgetful", warning)]
+
+
+@pytest.mark.parametrize("hook", ["zapomni_settings", "zapomni_providers", "zapomni_tools", "zapomni_middleware"])
+def test_a_hook_that_returns_nothing_is_asked_whether_it_lacks_a_return(caplog, hook):
+    plugin = ModuleType("forgetful")
+    setattr(plugin, hook, hookimpl(specname=hook)(lambda: None))
+    app = load(forgetful=plugin)
+    report = app.report.get("forgetful")
+    assert (report.state, report.warnings) == ("loaded", [f"{hook} returned nothing: does it lack a return?"])
+    assert [one.warning for one in caplog.records if one.message == "plugin_warning"] == report.warnings
+
+
+def test_a_hook_may_offer_nothing_on_purpose():
+    nothing_to_open = hookimpl(specname="zapomni_lifespan")(lambda: None)
+    assert load(good=offering(zapomni_lifespan=nothing_to_open)).report.get("good").warnings == []
+
+
+def test_a_provider_of_no_kind_is_refused_with_the_kinds_there_are():
+    offered = [Provider(kind="stor", name="mine", factory=lambda _: None)]
+    plugin = offering(zapomni_providers=hookimpl(specname="zapomni_providers")(lambda: offered))
+    report = failure(load(guest=plugin), "guest")
+    assert report.stage == "providers"
+    assert report.cause == "provider 'mine' is of kind 'stor', and there is no such kind"
+    assert report.fix == "the kinds are: store, embedder, extractor, job"
 
 
 def test_the_owner_of_a_tool_may_be_spelled_as_any_plugins_name():
@@ -745,7 +796,7 @@ async def hanging():
     ("lifespan", "cause"),
     [(raising, "raised RuntimeError: no port"), (exiting, "raised SystemExit: 4"), (hanging, "not ready after 0.05 s")],
 )
-async def test_a_lifespan_that_fails_withdraws_its_plugin_and_says_so(lifespan, cause):
+async def test_a_lifespan_that_fails_withdraws_its_plugin_and_says_so(lifespan, cause, caplog):
     changed = asyncio.Event()
     app = load(
         {"plugins": {"start_seconds": 0.05}},
@@ -760,6 +811,9 @@ async def test_a_lifespan_that_fails_withdraws_its_plugin_and_says_so(lifespan, 
     report = failure(app, "ill")
     assert (report.stage, report.tools) == ("lifespan", [])
     assert cause in report.cause
+    [logged] = [one for one in caplog.records if one.message == "plugin_withdrawn"]
+    told = ("ill", "lifespan", report.cause, report.fix)
+    assert (logged.plugin, logged.stage, logged.cause, logged.fix) == told
     with pytest.raises(UnknownToolError):
         await app.dispatcher.call("ill", {})
     assert (await app.dispatcher.call("well", {}))["isError"] is False

@@ -6,10 +6,12 @@ import pytest
 
 from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.errors import ConfigurationError
+from zapomni_core.errors import ConfigurationError, ProcessingError
 from zapomni_core.provider import Provider, ProviderContext, Providers
 from zapomni_core.providers import BUILT_IN, default_store_file, zapomni_providers
 from zapomni_core.settings import Settings
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 
 CONTEXT = ProviderContext(settings=Settings())
@@ -80,11 +82,119 @@ def test_the_default_store_is_in_the_users_data_directory(monkeypatch, tmp_path)
     assert default_store_file() == tmp_path / "zapomni" / "memory.db"
 
 
-def test_the_scheme_of_the_url_names_the_store_and_it_gets_the_url():
-    contexts = []
-    mine = Provider(kind="store", name="mine", factory=lambda context: contexts.append(context) or "a store")
+def test_the_scheme_of_the_url_names_the_store_and_it_gets_the_url(tmp_path):
+    contexts, store = [], SQLiteStore(tmp_path / "memory.db")
+    mine = Provider(kind="store", name="mine", factory=lambda context: contexts.append(context) or store)
     settings = Settings(store="mine://host/place")
     engine = MemoryEngine(settings, Providers([mine]))
     assert contexts == []
-    assert engine.memories == engine.memories == "a store"
+    assert engine.memories is engine.memories is store
     assert contexts == [ProviderContext(settings=settings, url="mine://host/place")]
+
+
+def no_gpu(_context):
+    raise RuntimeError("no gpu")
+
+
+def leaving(_context):
+    raise SystemExit(3)
+
+
+async def made_async(_context):
+    return HashingEmbedder()
+
+
+class WithoutClose:
+    name = "unclosed"
+
+    async def extract(self, text, *, timestamp=None):
+        raise AssertionError
+
+
+UNUSABLE = [
+    ("extractor", no_gpu, "its factory raised RuntimeError: no gpu (test_provider.py:"),
+    ("store", leaving, "its factory raised SystemExit: 3 (test_provider.py:"),
+    ("store", lambda _: None, "its factory returned nothing: does it lack a return?"),
+    ("embedder", lambda _: object(), "class 'object', which has no embed(), tokens(), close(), identity, profile"),
+    ("embedder", made_async, "its factory is async"),
+    (
+        "extractor",
+        lambda _: WithoutClose(),
+        "its factory returned an object of class 'WithoutClose', which has no close()",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "factory", "cause"), UNUSABLE)
+def test_a_part_that_cannot_be_used_is_told_with_its_plugin_its_cause_and_the_next_step(kind, factory, cause):
+    providers = Providers()
+    providers.take("weather", [Provider(kind=kind, name="rain", factory=factory)])
+    problem = providers.problem(kind, "rain", Settings())
+    assert problem.startswith(f"the {kind} 'rain' of plugin 'weather' cannot be used: ")
+    assert cause in problem
+    assert problem.endswith(f"; choose another {kind} in the settings, or ask the author of plugin 'weather'")
+
+
+def test_what_a_factory_raised_is_told_to_the_log_and_not_to_whoever_calls(caplog):
+    providers = Providers([Provider(kind="extractor", name="rain", factory=no_gpu)])
+    with pytest.raises(
+        ConfigurationError, match=r"^the extractor 'rain' cannot be used: its factory raised RuntimeError; "
+    ):
+        providers.make("extractor", "rain", Settings())
+    assert "no gpu" in caplog.records[0].cause
+
+
+def test_a_part_that_was_made_to_see_whether_it_can_be_is_the_one_that_is_used():
+    made = []
+    mine = Provider(kind="embedder", name="mine", factory=lambda _: made.append(HashingEmbedder()) or made[-1])
+    providers = Providers([mine])
+    assert providers.problem("embedder", "mine", Settings()) is None
+    assert providers.make("embedder", "mine", Settings()) is made[0]
+    assert providers.make("embedder", "mine", Settings()) is made[1]
+
+
+def test_what_a_factory_says_to_the_user_is_told_as_it_is():
+    def keyless(_context):
+        raise ConfigurationError("the embedder needs a key")
+
+    providers = Providers([Provider(kind="embedder", name="mine", factory=keyless)])
+    assert providers.problem("embedder", "mine", Settings()) == "the embedder needs a key"
+
+
+def test_a_store_that_cannot_be_reached_now_can_be_chosen():
+    def away(_context):
+        raise StoreUnavailableError("the database is away")
+
+    providers = Providers([Provider(kind="store", name="mine", factory=away)])
+    assert providers.problem("store", "mine", Settings()) is None
+    with pytest.raises(StoreUnavailableError):
+        providers.make("store", "mine", Settings())
+
+
+class Extracting:
+    """An extractor that answers as told, and whose close does not wait."""
+
+    name = "mine"
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.closed = False
+
+    async def extract(self, text, *, timestamp=None):
+        return self.answer()
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [(list, "^The extractor 'mine' returned list, not an Extraction; "), (lambda: 1 / 0, r"'mine' failed \(ZeroDiv")],
+)
+async def test_an_extractor_fails_in_one_way_only_and_is_closed_whatever_its_close_is(answer, told):
+    extractor = Extracting(answer)
+    engine = MemoryEngine(Settings(), extractor=extractor)
+    with pytest.raises(ProcessingError, match=told):
+        await engine.extract("text")
+    await engine.close()
+    assert extractor.closed

@@ -19,7 +19,7 @@ from zapomni_mcp.cli import examination
 from zapomni_mcp.cli.findings import size
 from zapomni_mcp.cli.requirements import unmet_requirements
 
-from .conftest import broken
+from .conftest import broken, finish
 
 EMBEDDER = DefaultEmbedder().identity
 CHECKED = """
@@ -382,8 +382,11 @@ def test_vectors_that_nobody_here_can_add_to_are_found_with_the_way_out(examine,
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        ("raise ConfigurationError('the embedder needs a key')", "the embedder needs a key"),
-        ("raise KeyError('a mistake')", "KeyError: 'a mistake'"),
+        ("raise ConfigurationError('the embedder needs a key')", "start: the embedder needs a key"),
+        (
+            "raise KeyError('a mistake')",
+            "start: the embedder 'mine' of plugin 'mine' cannot be used: its factory raised KeyError: ",
+        ),
     ],
 )
 def test_an_embedder_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail):
@@ -399,7 +402,8 @@ def zapomni_providers():
 """
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "mine")
     findings, code = examine("--plugin", plugin_file("mine", source))
-    assert (code, about(findings, "embedder")["detail"]) == (1, detail)
+    assert code == 1
+    assert detail in about(findings, "start")["detail"]
 
 
 def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
@@ -414,8 +418,11 @@ def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        ("raise ConfigurationError('the store needs a password')", "the store needs a password"),
-        ("raise KeyError('a mistake')", "KeyError: 'a mistake'"),
+        ("raise ConfigurationError('the store needs a password')", "start: the store needs a password"),
+        (
+            "raise KeyError('a mistake')",
+            "start: the store 'mine' of plugin 'mine' cannot be used: its factory raised KeyError: ",
+        ),
     ],
 )
 def test_a_store_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail):
@@ -431,7 +438,8 @@ def zapomni_providers():
 """
     monkeypatch.setenv("ZAPOMNI_STORE", "mine://here")
     findings, code = examine("--plugin", plugin_file("mine", source))
-    assert (code, about(findings, "store")["detail"]) == (1, detail)
+    assert code == 1
+    assert detail in about(findings, "start")["detail"]
 
 
 def test_a_store_that_cannot_be_read_is_told(examine, kept_store):
@@ -439,3 +447,47 @@ def test_a_store_that_cannot_be_read_is_told(examine, kept_store):
     findings, code = examine()
     assert code == 1
     assert "is damaged" in about(findings, "store")["detail"]
+
+
+def test_an_extractor_that_reads_nothing_right_is_told(examine, plugin_file, monkeypatch):
+    source = """
+class Listing:
+    name = "listing"
+
+    async def extract(self, text, *, timestamp=None):
+        return []
+
+    async def close(self):
+        pass
+
+@hookimpl
+def zapomni_providers():
+    from zapomni_core.plugin import Provider
+    return [Provider(kind="extractor", name="listing", factory=lambda _: Listing(), asks_llm=False)]
+"""
+    monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "listing")
+    findings, code = examine("--plugin", plugin_file("mine", source))
+    found = about(findings, "check of extractor listing")
+    assert (code, found["level"]) == (1, "fail")
+    assert "The extractor 'listing' returned list, not an Extraction" in found["detail"]
+
+
+@pytest.mark.parametrize("command", [["serve"], ["add", "a text"]], ids=["serve", "add"])
+@pytest.mark.parametrize("kind", ["store", "embedder", "extractor"])
+def test_a_chosen_part_that_cannot_be_made_stops_a_command_with_a_sentence(
+    start, plugin_file, monkeypatch, command, kind
+):
+    source = f"""
+def make(context):
+    raise RuntimeError("no gpu")
+
+@hookimpl
+def zapomni_providers():
+    from zapomni_core.plugin import Provider
+    return [Provider(kind="{kind}", name="mine", factory=make, asks_llm=False)]
+"""
+    monkeypatch.setenv(f"ZAPOMNI_{kind.upper()}", "mine://" if kind == "store" else "mine")
+    code, output, errors = finish(start("--plugin", plugin_file("bad", source), *command))
+    assert (code, output, "Traceback" in errors) == (2, "", False)
+    told = f"Error: the {kind} 'mine' of plugin 'bad' cannot be used: its factory raised RuntimeError: no gpu (bad.py:"
+    assert told in errors

@@ -1,0 +1,37 @@
+"""What to do about an import that failed. A name is advised for installing only where nothing speaks against it."""
+
+import importlib.util
+import sys
+from contextlib import suppress
+
+from zapomni_core.host.discovery import Found
+
+OURS = ("zapomni_core", "zapomni_db", "zapomni_mcp")
+
+
+def import_fix(error: BaseException, found: Found) -> str:
+    """The next step after what an import raised."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return _missing(error.name, found)
+    if isinstance(error, SystemExit):
+        return "the plugin must not exit at import: ask its author, or disable it"
+    return "mend or update the plugin, or disable it"
+
+
+def _missing(module: str, found: Found) -> str:
+    package = module.partition(".")[0]
+    if package in OURS:
+        return f"there is no module {module} in Zapomni: a plugin imports what it needs from zapomni_core.plugin"
+    if found.entry_point is not None and package == found.entry_point.module.partition(".")[0]:
+        again = found.distribution or found.name
+        return f"its own module {module} is missing: {sys.executable} -m pip install --force-reinstall {again}"
+    if package != module and _is_installed(package):
+        return f"there is no module {module} in {package}, which is installed: check the spelling, or its version"
+    install = f"{sys.executable} -m pip install {package.replace('_', '-')}"
+    return f"{install} (what has the module {package} may be called otherwise: see the plugin's requirements)"
+
+
+def _is_installed(package: str) -> bool:
+    with suppress(ImportError, ValueError):
+        return package in sys.modules or importlib.util.find_spec(package) is not None
+    return False
