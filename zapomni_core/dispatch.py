@@ -14,10 +14,10 @@ from typing import Any
 from zapomni_core.arguments import check_arguments
 from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress, new_call_id
 from zapomni_core.content import content_problem
-from zapomni_core.failures import describe_failure
+from zapomni_core.failures import describe_failure, flaw_of, writable
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.validation import CheckedTool
-from zapomni_core.middleware import STAGES, CallNext, Middleware, Result, around
+from zapomni_core.middleware import STAGES, CallNext, Link, Middleware, Result, Trail, around, current_trail, sealed
 from zapomni_core.observing import observed
 from zapomni_core.responses import ErrorResponse, ErrorType
 from zapomni_core.results import ERROR_KEY, check_result, error_result
@@ -92,23 +92,23 @@ class Dispatcher:
         self._on_call = on_call
         self._places = asyncio.Semaphore(concurrent_calls)
         self._watchdog = Watchdog()
-        self._middleware: list[tuple[str, Middleware]] = []
+        self._links: list[Link] = []
         self._compose()
 
     def use(self, plugin: str, middleware: list[Middleware]) -> None:
         """Put a plugin's middleware around every call."""
-        self._middleware += [(plugin, one) for one in middleware]
+        self._links += [Link(plugin, one.stage, one) for one in middleware]
         self._compose()
 
     def withdraw(self, plugin: str) -> None:
         """Take a plugin's middleware away."""
-        self._middleware = [(owner, one) for owner, one in self._middleware if owner != plugin]
+        self._links = [link for link in self._links if link.plugin != plugin]
         self._compose()
 
     @property
     def middleware_owners(self) -> set[str]:
         """The plugins whose middleware is around every call."""
-        return {owner for owner, _ in self._middleware}
+        return {link.plugin for link in self._links}
 
     @property
     def running(self) -> list[str]:
@@ -130,7 +130,10 @@ class Dispatcher:
         context = CallContext(call=call, on_progress=on_progress)
         token = call_context.set(context)
         failure: str | None = "cancelled"
+        is_surrounded = bool(self._links)
         try:
+            if is_surrounded:
+                self._watchdog.surround(call.id)
             with context.beating():
                 result = await self._observed(call)
             failure = _failure_of(result)
@@ -138,6 +141,8 @@ class Dispatcher:
             failure = type(error).__name__
             raise
         finally:
+            if is_surrounded:
+                self._watchdog.part(call.id)
             if owner is not None:
                 seconds = context.seconds
                 self.counts.setdefault(name, CallCounts()).add(seconds, failure)
@@ -147,9 +152,10 @@ class Dispatcher:
 
     def _compose(self) -> None:
         """Build the chains once; a call only walks them."""
-        stages: dict[str, list[Middleware]] = {stage: [] for stage in STAGES}
-        for _, one in self._middleware:
-            stages[one.stage].append(one)
+        stages: dict[str, list[Link]] = {stage: [] for stage in STAGES}
+        for link in self._links:
+            stages[link.stage].append(link)
+        self._is_guarded = bool(stages["guard"])
         self._guarded = _chain(around, stages["guard"], self._run)
         self._transformed = _chain(around, stages["transform"], self._validate)
         self._observed = _chain(observed, stages["observe"], self._look_up)
@@ -158,12 +164,19 @@ class Dispatcher:
         tool = self._registry.get(call.name)
         if reason := await self._gate(tool):
             return _refusal(tool, "plugin", reason, "PLUGIN_UNAVAILABLE", 503)
+        trail = token = None
+        if self._links:
+            trail = Trail(lambda result: _is_good(result, tool))
+            token = current_trail.set(trail)
         try:
-            return self._checked(await self._transformed(call), tool)
+            return self._checked(await self._transformed(call), tool, trail)
         except BaseException as error:
             if is_cancellation(error) or isinstance(error, self.pass_through):
                 raise
-            return self._failed(error, tool)
+            return self._failed(error, tool, trail)
+        finally:
+            if token is not None:
+                current_trail.reset(token)
 
     async def _validate(self, call: Call) -> Result:
         tool = self._registry.get(call.name)
@@ -174,7 +187,7 @@ class Dispatcher:
                 return _refusal(tool, "plugin", reason, "PLUGIN_UNAVAILABLE", 503)
         if problem := check_arguments(tool, call.arguments):
             return _refusal(tool, "validation", problem, "INVALID_ARGUMENTS", 400, recoverable=True)
-        return await self._guarded(call)
+        return await self._guarded(sealed(call) if self._is_guarded else call)
 
     async def _run(self, call: Call) -> Result:
         tool = self._registry.get(call.name)
@@ -207,25 +220,50 @@ class Dispatcher:
             if context is not None:
                 context.extend = lambda: None
 
-    def _checked(self, result: Result, tool: CheckedTool) -> Result:
-        problem = check_result(result, tool) or content_problem(result)
+    def _checked(self, result: Result, tool: CheckedTool, trail: Trail | None) -> Result:
+        problem = _problem(result, tool)
         if problem is None:
             return {"isError": False, **result}
-        log.error("tool_returned_rubbish", extra={"tool": tool.name, "plugin": tool.plugin, "problem": problem})
-        message = f"Tool '{tool.name}' gave a result that cannot be sent. The server's log has the details."
-        return _refusal(tool, "internal", message, "INVALID_RESULT", 500)
+        link = trail.spoiler() if trail else None
+        event = "middleware_returned_rubbish" if link else "tool_returned_rubbish"
+        log.error(event, extra=_whose(tool, link) | {"problem": problem})
+        told = f"Tool '{tool.name}' gave a result that cannot be sent."
+        if link:
+            told = f"A result that cannot be sent came from {link}."
+        return _refusal(tool, "internal", f"{told} The server's log has the details.", "INVALID_RESULT", 500)
 
-    def _failed(self, error: BaseException, tool: CheckedTool) -> Result:
-        generic = f"An internal error occurred in tool '{tool.name}'. The server's log has the details."
-        response = describe_failure(error, generic)
+    def _failed(self, error: BaseException, tool: CheckedTool, trail: Trail | None) -> Result:
+        link = trail.raiser(error) if trail else None
+        place = link or f"tool '{tool.name}'"
+        response = describe_failure(error, f"An internal error occurred in {place}. The server's log has the details.")
         if response.error_type not in ("refused", "validation", "not_found"):
-            log.error("tool_failed", exc_info=error, extra={"tool": tool.name, "plugin": tool.plugin})
+            log.error("middleware_failed" if link else "tool_failed", exc_info=error, extra=_whose(tool, link))
+        elif flaw := flaw_of(error):
+            event = "middleware_raised_rubbish" if link else "tool_raised_rubbish"
+            log.warning(event, extra=_whose(tool, link) | {"problem": flaw})
         return _timed_result(response, tool)
 
 
-def _chain(link: Callable[[Middleware, CallNext], CallNext], middleware: list[Middleware], end: CallNext) -> CallNext:
-    for one in reversed(middleware):
-        end = link(one, end)
+def _problem(result: Result, tool: CheckedTool) -> str | None:
+    return check_result(result, tool) or content_problem(result)
+
+
+def _is_good(result: Result, tool: CheckedTool) -> bool:
+    try:
+        return _problem(result, tool) is None
+    except Exception:  # noqa: BLE001 (what cannot be judged fails at the end of the way, and is told there)
+        return False
+
+
+def _whose(tool: CheckedTool, link: Link | None) -> dict[str, str]:
+    if link is None:
+        return {"tool": tool.name, "plugin": tool.plugin}
+    return {"tool": tool.name, "plugin": link.plugin, "stage": link.stage}
+
+
+def _chain(join: Callable[[Link, CallNext], CallNext], links: list[Link], end: CallNext) -> CallNext:
+    for link in reversed(links):
+        end = join(link, end)
     return end
 
 
@@ -233,7 +271,7 @@ def _refusal(
     tool: CheckedTool, kind: ErrorType, message: str, code: str, status: int, *, recoverable: bool = False
 ) -> Result:
     response = ErrorResponse(
-        message=message, error_type=kind, error_code=code, status_code=status, recoverable=recoverable
+        message=writable(message), error_type=kind, error_code=code, status_code=status, recoverable=recoverable
     )
     return _timed_result(response, tool)
 

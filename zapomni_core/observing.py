@@ -5,11 +5,9 @@ Each observer looks in a task of its own and at copies. What it raises is logged
 
 import asyncio
 import logging
-from dataclasses import replace
-from typing import Any
 
 from zapomni_core.call import Call
-from zapomni_core.middleware import CallNext, Middleware, Result
+from zapomni_core.middleware import CallNext, Link, Result, copied, sealed
 from zapomni_core.strangers import failing_alone
 
 log = logging.getLogger("zapomni.middleware")
@@ -17,7 +15,7 @@ log = logging.getLogger("zapomni.middleware")
 OBSERVER_SECONDS = 5.0
 
 
-def observed(observer: Middleware, call_next: CallNext) -> CallNext:
+def observed(observer: Link, call_next: CallNext) -> CallNext:
     """The chain `call_next` with an observer beside it."""
 
     async def chain(call: Call) -> Result:
@@ -38,7 +36,7 @@ def observed(observer: Middleware, call_next: CallNext) -> CallNext:
 class _Look:
     """One observer's look at one call."""
 
-    def __init__(self, observer: Middleware, call: Call) -> None:
+    def __init__(self, observer: Link, call: Call) -> None:
         self.result: Result = {}
         self.raised: BaseException | None = None
         self._observer = observer
@@ -74,7 +72,7 @@ class _Look:
 
     async def _observe(self) -> None:
         with failing_alone(self._tell):
-            await self._observer(replace(self._call, arguments=copied(self._call.arguments)), self._call_next)
+            await self._observer.ask(sealed(self._call), self._call_next)
 
     async def _call_next(self, _call: Call) -> Result:
         if not self._settled.is_set():
@@ -98,11 +96,5 @@ class _Look:
             log.error("observer_failed", exc_info=error, extra=self._whose())
 
     def _whose(self) -> dict[str, str]:
-        return {"observer": type(self._observer).__qualname__, "tool": self._call.name}
-
-
-def copied(value: Any) -> Any:
-    """A copy of JSON, to its depth."""
-    if isinstance(value, dict):
-        return {key: copied(part) for key, part in value.items()}
-    return [copied(part) for part in value] if isinstance(value, list) else value
+        observer = type(self._observer.middleware).__qualname__
+        return {"plugin": self._observer.plugin, "observer": observer, "tool": self._call.name}

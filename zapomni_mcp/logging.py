@@ -30,7 +30,7 @@ def configure(level: str) -> None:
     """Log at that level from now on; calling it again changes the level. Other libraries speak from WARNING on."""
     root = logging.getLogger()
     if not any(isinstance(handler, _StderrHandler) for handler in root.handlers):
-        root.addHandler(_StderrHandler())
+        root.handlers = _Handlers([*root.handlers, _StderrHandler()])
     wanted = logging.getLevelNamesMapping()[level.upper()]
     others = wanted if wanted == logging.DEBUG else max(wanted, logging.WARNING)
     root.setLevel(others)
@@ -68,6 +68,17 @@ class _StderrHandler(logging.Handler):
         finally:
             self.release()
         return True
+
+
+class _Handlers(list[logging.Handler]):
+    """Handlers of which ours stays: a plugin's `logging.basicConfig(force=True)` would take the log away from all others.
+
+    As one is left then, that call changes nothing else either.
+    """
+
+    def remove(self, handler: logging.Handler) -> None:
+        if not isinstance(handler, _StderrHandler):
+            super().remove(handler)
 
 
 class _LineFormatter(logging.Formatter):

@@ -165,6 +165,35 @@ async def test_a_failure_that_is_meant_for_clients_reaches_them(raised, kind, st
     assert result["content"][0]["text"] == text
 
 
+@pytest.mark.parametrize(
+    ("raised", "text"),
+    [
+        (ToolError("no", suggestion=5), "Error: no"),
+        (ToolError("cannot read caf\udce9.txt"), "Error: cannot read caf\ufffd.txt"),
+        (ToolError("no", recoverable="perhaps"), "Error: no"),
+    ],
+    ids=["suggestion", "surrogate", "recoverable"],
+)
+async def test_a_tool_error_that_carries_rubbish_reaches_the_client_and_the_log_names_the_tool(raised, text, caplog):
+    result = await dispatcher_of(LocalTool(raising(raised))).call("probe", {})
+    assert error_of(result)["error_type"] == "refused"
+    assert result["content"][0]["text"] == text
+    assert result["content"][0]["text"].encode()
+    record = caplog.records[-1]
+    assert (record.message, record.tool, record.plugin) == ("tool_raised_rubbish", "probe", "guest")
+    assert "ToolError" in record.problem
+
+
+async def test_a_refusal_that_quotes_what_cannot_be_sent_reaches_the_client():
+    async def gate(_tool):
+        return "caf\udce9 is ill"
+
+    assert error_of(await dispatcher_of(LocalTool(done), gate=gate).call("probe", {}))["message"] == "caf\ufffd is ill"
+    strict = dispatcher_of(LocalTool(done, input_schema=STRICT))
+    error = error_of(await strict.call("probe", {"text": "a", "\ud800": 1}))
+    assert error["message"] == "\ufffd is not known (known: limit, text)"
+
+
 async def test_a_processing_error_is_told_as_one_without_its_text():
     result = await dispatcher_of(LocalTool(raising(ProcessingError("secret")))).call("probe", {})
     assert error_of(result)["error_code"] == "PROCESSING_ERROR"

@@ -6,7 +6,7 @@ import pytest
 
 from zapomni_core import errors as core_errors
 from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError
-from zapomni_core.failures import KINDS, describe_failure
+from zapomni_core.failures import KINDS, describe_failure, flaw_of
 from zapomni_core.masking import without_paths
 from zapomni_db import errors as db_errors
 from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreUnavailableError
@@ -39,6 +39,52 @@ def test_what_is_meant_for_the_client_is_told_as_it_is(error, code, status, reco
         status,
         recoverable,
     )
+
+
+class UnreadableError(ToolError):
+    def __str__(self):
+        raise RuntimeError("unreadable")
+
+
+class Undecided:
+    def __bool__(self):
+        raise RuntimeError("undecided")
+
+
+class BareError(ToolError):
+    def __init__(self):
+        """Forgets what a ToolError has."""
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "suggestion", "recoverable", "flaw"),
+    [
+        (ToolError("no", suggestion=5), "no", None, True, "the suggestion of its ToolError is int"),
+        (ToolError("no", suggestion=["a"]), "no", None, True, "the suggestion of its ToolError is list"),
+        (ToolError("caf\udce9"), "caf\ufffd", None, True, "characters that cannot be sent"),
+        (ToolError("no", suggestion="\ud800"), "no", "\ufffd", True, "characters that cannot be sent"),
+        (ToolError("no", recoverable=None), "no", None, False, "'recoverable' of its ToolError is NoneType"),
+        (ToolError("no", recoverable="yes"), "no", None, True, "'recoverable' of its ToolError is str"),
+        (ToolError(5), "5", None, True, None),
+        (BareError(), "", None, True, None),
+    ],
+)
+def test_whatever_a_tool_error_carries_it_is_told(error, message, suggestion, recoverable, flaw):
+    told = describe_failure(error, GENERIC)
+    assert (told.error_code, told.message, told.suggestion, told.recoverable) == (
+        "REFUSED",
+        message,
+        suggestion,
+        recoverable,
+    )
+    found = flaw_of(error)
+    assert found is None if flaw is None else flaw in found
+
+
+@pytest.mark.parametrize("error", [UnreadableError("no"), ToolError("no", recoverable=Undecided())])
+def test_an_error_that_cannot_be_read_is_told_as_a_failure(error):
+    told = describe_failure(error, GENERIC)
+    assert (told.error_code, told.message) == ("INTERNAL_ERROR", GENERIC)
 
 
 def test_nobody_is_told_to_try_again_where_only_a_new_start_helps():

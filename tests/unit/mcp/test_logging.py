@@ -233,6 +233,31 @@ def test_lines_of_many_threads_do_not_mix(lines):
     assert len(lines()) == 400
 
 
+def test_a_plugin_that_sets_logging_up_its_own_way_takes_the_log_from_nobody():
+    done = run(
+        "configure('INFO')\n"
+        "logging.basicConfig(force=True, level='DEBUG', format='plain %(message)s')\n"
+        "logging.getLogger('zapomni').warning('ours', extra={'tool': 'hello'})\n"
+        "logging.getLogger('other').debug('unheard')\n"
+        "for handler in logging.getLogger().handlers[:]: logging.getLogger().removeHandler(handler)\n"
+        "logging.getLogger('other').warning('theirs')",
+        capture_output=True,
+    )
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [(line["event"], line.get("tool")) for line in lines] == [("ours", "hello"), ("theirs", None)]
+
+
+def test_other_handlers_come_and_go_as_ever(lines):
+    configure("INFO")
+    root, other = logging.getLogger(), logging.NullHandler()
+    root.addHandler(other)
+    assert other in root.handlers
+    root.removeHandler(other)
+    assert other not in root.handlers
+    logger.info("once")
+    assert [line["event"] for line in lines()] == ["once"]
+
+
 def test_structlog_is_imported_at_the_first_record_only():
     done = run(
         "configure('WARNING'); announce({'tools': 3}); logging.getLogger('zapomni').info('unheard')\n"

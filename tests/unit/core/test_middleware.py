@@ -1,0 +1,298 @@
+"""Middleware is a stranger's: what it does wrong is told as its own plugin's failure, and a guard changes nothing."""
+
+import asyncio
+import logging
+import threading
+import time
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from zapomni_core.app import App
+from zapomni_core.errors import ToolError
+from zapomni_core.host.discovery import Found
+from zapomni_core.plugin import ToolResult, current_call, hookimpl, tool
+from zapomni_core.testing import running, text_of
+from zapomni_core.watchdog import Watchdog
+
+INTERNAL = "Error: An internal error occurred in "
+
+
+@tool
+async def echo(text: str = "", parts: list[str] | None = None) -> dict:
+    """Say again what was said."""
+    return ToolResult.text(text or "/".join(parts or []))
+
+
+@tool
+async def fall(text: str = "") -> str:
+    """Fail, whatever was said."""
+    raise RuntimeError("secret")
+
+
+@tool
+async def mumble(text: str = "") -> dict:
+    """Return what nobody can send."""
+    return ToolResult.text("\ud800")
+
+
+class Around:
+    """A middleware whose body is a function."""
+
+    def __init__(self, stage, body):
+        self.stage = stage
+        self._body = body
+
+    async def __call__(self, call, call_next):
+        return await self._body(call, call_next)
+
+
+def plugin_of(name, **hooks):
+    plugin = ModuleType(name)
+    for hook, offered in hooks.items():
+        setattr(plugin, hook, hookimpl(specname=hook)(returning(offered)))
+    return plugin
+
+
+def returning(offered):
+    return lambda: offered
+
+
+HELLO = plugin_of("hello", zapomni_tools=[echo, fall, mumble])
+
+
+def around(**middleware):
+    """Plugins of one middleware each, and the one with the tools."""
+    return running(HELLO, *(plugin_of(name, zapomni_middleware=[one]) for name, one in middleware.items()))
+
+
+async def pass_on(call, call_next):
+    return await call_next(call)
+
+
+async def fail(_call, _call_next):
+    raise RuntimeError("secret")
+
+
+async def forget_to_return(call, call_next):
+    await call_next(call)
+
+
+async def add_a_key(call, call_next):
+    result = await call_next(call)
+    result["took"] = 5
+    return result
+
+
+async def pass_on_nothing(_call, call_next):
+    return await call_next(None)
+
+
+def whose(record):
+    return (record.message, record.plugin, record.stage, record.tool)
+
+
+class WithoutNext:
+    stage = "guard"
+
+    async def __call__(self, call):
+        return None
+
+
+class WithMore:
+    stage = "guard"
+
+    async def __call__(self, call, call_next, more):
+        return None
+
+
+@pytest.mark.parametrize("middleware", [WithoutNext(), WithMore()])
+def test_middleware_that_does_not_take_a_call_and_what_comes_next_is_refused(middleware):
+    app = App()
+    app.load([Found("wrong", plugin=plugin_of("wrong", zapomni_middleware=[middleware]))])
+    report = app.report.get("wrong")
+    assert (report.state, report.stage) == ("failed", "middleware")
+    assert report.cause == "it cannot be called with a call and call_next"
+    assert "async def __call__(self, call, call_next)" in report.fix
+
+
+@pytest.mark.parametrize("stage", ["guard", "transform"])
+@pytest.mark.parametrize("body", [fail, pass_on_nothing])
+async def test_an_exception_of_a_middleware_is_told_as_its_plugins(stage, body, caplog):
+    async with around(wrong=Around(stage, body), a=Around(stage, pass_on), z=Around(stage, pass_on)) as app:
+        text = text_of(await app.call("echo"))
+    assert text == f"{INTERNAL}plugin 'wrong', which {stage}s every call. The server's log has the details."
+    assert whose(caplog.records[-1]) == ("middleware_failed", "wrong", stage, "echo")
+    assert caplog.records[-1].exc_info
+
+
+async def test_an_exception_is_known_again_when_it_comes_from_a_task_of_the_middleware_around(caplog):
+    async def wait_for(call, call_next):
+        return await asyncio.wait_for(call_next(call), 60)
+
+    async with around(patient=Around("guard", wait_for), wrong=Around("guard", fail)) as app:
+        await app.call("echo")
+    assert caplog.records[-1].plugin == "wrong"
+
+
+@pytest.mark.parametrize("stage", ["guard", "transform"])
+@pytest.mark.parametrize(("name", "event"), [("fall", "tool_failed"), ("mumble", "tool_returned_rubbish")])
+async def test_a_failure_of_the_tool_stays_the_tools_whatever_is_around_it(stage, name, event, caplog):
+    async with around(fine=Around(stage, pass_on)) as app:
+        assert f"ool '{name}'" in text_of(await app.call(name))
+    record = caplog.records[-1]
+    assert (record.message, record.plugin, record.tool) == (event, "hello", name)
+
+
+async def test_the_first_of_two_failures_is_the_tools_too_where_a_transform_tries_twice(caplog):
+    async def try_twice(call, call_next):
+        try:
+            return await call_next(call)
+        except RuntimeError as first:
+            try:
+                return await call_next(call)
+            except RuntimeError:
+                raise first from None
+
+    async with around(fine=Around("transform", try_twice)) as app:
+        await app.call("fall")
+    assert (caplog.records[-1].message, caplog.records[-1].plugin) == ("tool_failed", "hello")
+
+
+@pytest.mark.parametrize("stage", ["guard", "transform"])
+@pytest.mark.parametrize("body", [forget_to_return, add_a_key])
+async def test_a_result_that_a_middleware_spoils_is_told_as_its_plugins(stage, body, caplog):
+    async with around(a=Around(stage, pass_on), wrong=Around(stage, body), z=Around(stage, pass_on)) as app:
+        text = text_of(await app.call("echo"))
+    assert text.startswith(f"Error: A result that cannot be sent came from plugin 'wrong', which {stage}s every call.")
+    assert whose(caplog.records[-1]) == ("middleware_returned_rubbish", "wrong", stage, "echo")
+
+
+async def test_a_transform_that_calls_a_tool_that_is_none_is_told_as_its_plugins(caplog):
+    async def mislead(call, call_next):
+        return await call_next(replace(call, name="nobody"))
+
+    async with around(a=Around("transform", pass_on), wrong=Around("transform", mislead)) as app:
+        assert "in plugin 'wrong'" in text_of(await app.call("echo"))
+    assert whose(caplog.records[-1]) == ("middleware_failed", "wrong", "transform", "echo")
+
+
+async def test_what_a_tool_error_of_a_guard_carries_wrongly_is_told_as_its_plugins(caplog):
+    async def refuse(_call, _call_next):
+        raise ToolError("no", suggestion=5)
+
+    async with around(wrong=Around("guard", refuse)) as app:
+        assert text_of(await app.call("echo")) == "Error: no"
+    assert whose(caplog.records[-1]) == ("middleware_raised_rubbish", "wrong", "guard", "echo")
+
+
+async def test_an_observer_that_fails_is_named_with_its_plugin(caplog):
+    async with around(wrong=Around("observe", fail)) as app:
+        assert text_of(await app.call("echo", {"text": "hi"})) == "hi"
+    record = caplog.records[-1]
+    assert (record.message, record.plugin, record.observer) == ("observer_failed", "wrong", "Around")
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": "fall"}, {"arguments": {"text": "changed"}}, {"plugin": "other"}, {"client": "other"}]
+)
+async def test_a_guard_that_passes_on_another_call_fails_and_nothing_runs(change, caplog):
+    async def meddle(call, call_next):
+        return await call_next(replace(call, **change))
+
+    async with around(wrong=Around("guard", meddle)) as app:
+        assert text_of(await app.call("echo", {"text": "hi"})).startswith(f"{INTERNAL}plugin 'wrong'")
+    assert whose(caplog.records[-1]) == ("middleware_failed", "wrong", "guard", "echo")
+    assert "to change calls, write a transform" in str(caplog.records[-1].exc_info[1])
+
+
+async def test_a_guard_that_changes_the_call_in_place_fails_and_nothing_runs(caplog):
+    async def meddle(call, call_next):
+        call.arguments["parts"].append("more")
+        return await call_next(call)
+
+    async with around(wrong=Around("guard", meddle)) as app:
+        assert "plugin 'wrong'" in text_of(await app.call("echo", {"parts": ["one"]}))
+    assert caplog.records[-1].plugin == "wrong"
+
+
+async def test_what_was_validated_runs_whatever_becomes_of_what_others_hold():
+    kept = []
+
+    async def rewrite(call, call_next):
+        kept.append({"parts": ["one"]})
+        return await call_next(replace(call, arguments=kept[0]))
+
+    async def meddle(call, call_next):
+        kept[0]["parts"].append("more")
+        current_call().call.arguments["parts"].append("more")
+        return await call_next(replace(call))
+
+    async with around(a=Around("transform", rewrite), b=Around("guard", meddle)) as app:
+        assert text_of(await app.call("echo", {"parts": ["none"]})) == "one"
+
+
+class Noticing(logging.Handler):
+    """Knows when the watchdog has spoken."""
+
+    def __init__(self):
+        super().__init__()
+        self.noticed = threading.Event()
+
+    def emit(self, record):
+        if record.name == "zapomni.watchdog":
+            self.noticed.set()
+
+
+@pytest.fixture
+def block():
+    """Blocks the event loop until the watchdog has spoken."""
+    handler = Noticing()
+
+    def block():
+        deadline = time.monotonic() + 20
+        while not handler.noticed.is_set() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    logging.getLogger().addHandler(handler)
+    yield block
+    logging.getLogger().removeHandler(handler)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("stage", ["observe", "transform", "guard"])
+async def test_a_middleware_that_blocks_the_server_is_named_with_its_plugin(stage, when, block, caplog):
+    ids = []
+
+    async def dawdle(call, call_next):
+        ids.append(call.id)
+        if when == "before":
+            block()
+        result = await call_next(call)
+        if when == "after":
+            block()
+        return result
+
+    async with around(a=Around(stage, pass_on), slow=Around(stage, dawdle)) as app:
+        app.app.dispatcher._watchdog = Watchdog(patience_seconds=0.05)
+        assert text_of(await app.call("echo", {"text": "hi"})) == "hi"
+    record = next(one for one in caplog.records if one.name == "zapomni.watchdog")
+    assert whose(record) == ("middleware_blocks_the_server", "slow", stage, "echo")
+    assert record.request_id == ids[0]
+    assert "in dawdle" in record.stack
+
+
+async def test_a_tool_that_blocks_the_server_is_named_and_not_the_middleware_around_it(block, caplog):
+    @tool
+    async def dawdle() -> str:
+        """Take a long time over nothing."""
+        block()
+        return "done"
+
+    fine = plugin_of("fine", zapomni_middleware=[Around("guard", pass_on)])
+    async with running(plugin_of("slow", zapomni_tools=[dawdle]), fine) as app:
+        app.app.dispatcher._watchdog = Watchdog(patience_seconds=0.05)
+        await app.call("dawdle")
+    record = next(one for one in caplog.records if one.name == "zapomni.watchdog")
+    assert (record.message, record.plugin, record.tool) == ("tool_blocks_the_server", "slow", "dawdle")
