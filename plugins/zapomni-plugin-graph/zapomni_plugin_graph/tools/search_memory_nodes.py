@@ -70,7 +70,9 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
         found = await find_by_meaning(self.engine, request.query, request.limit) if has_vectors else None
         if found is not None:
             return found, False
-        return await self.engine.graph.find(self.engine.workspace, request.query, None, None, request.limit), has_vectors
+        return await self.engine.graph.find(
+            self.engine.workspace, request.query, None, None, request.limit
+        ), has_vectors
 
     async def _headline(self, count: int, *, is_likely: bool) -> str:
         if count and is_likely:
