@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -200,6 +201,24 @@ class BareSearch:
         return list(map(document, found))
 
 
+class BareReading:
+    """The statements that the store reads by, on a connection that nobody else reads by: what it holds, it has read itself."""
+
+    def __init__(self, file: Path) -> None:
+        self.connection = open_connection(file)
+        self.near = BareSearch(file)
+
+    def history(self, session: UUID) -> list[Message]:
+        find = "SELECT id FROM session WHERE workspace = ? AND uid = ?"
+        number = self.connection.execute(find, (WORKSPACE, str(session))).get
+        return [message(row, session) for row in self.connection.execute(message_rows._LAST, (number, 100))]
+
+    def between(self, start: datetime, end: datetime) -> list[Document]:
+        statement = document_rows._SELECT + document_rows._BETWEEN + document_rows._NEWEST_FIRST
+        found = self.connection.execute(statement, (WORKSPACE, to_micros(start), to_micros(end), -1))
+        return list(map(document, found))
+
+
 def document(row: tuple[Any, ...]) -> Document:
     value, uid, metadata, created_at, text = row
     created = datetime.fromtimestamp(created_at / 1e6, UTC)
@@ -345,24 +364,13 @@ async def calling(
     table = Table("method", *wall, *cpu, title=f"{CALLS} calls one by one")
     ratios = ("ratio", "in a thread", "ratio of CPU", "in a thread")
     analysed = Table("method", "analysis ms", *ratios, title="The same, where the bare side does the analysis too")
-    reading, near = open_connection(folder / "ours.db"), BareSearch(folder / "ours.db")
     queries = np.random.default_rng(2).standard_normal((CALLS, DIMENSION))
     sessions = [UUID(int=number % (MESSAGES // PER_SESSION)) for number in range(CALLS)]
     everything = await memory.temporal_query(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
     starts = [number * (len(everything) - 51) // CALLS for number in range(CALLS)]
     spans = [(everything[at + 50].created_at, everything[at].created_at) for at in starts]
     del everything
-
-    def bare_history(number: int) -> None:
-        find = "SELECT id FROM session WHERE workspace = ? AND uid = ?"
-        session = reading.execute(find, (WORKSPACE, str(sessions[number]))).get
-        found = reading.execute(message_rows._LAST, (session, 100))
-        [message(row, sessions[number]) for row in found]
-
-    def bare_between(number: int) -> None:
-        start, end = map(to_micros, spans[number])
-        statement = document_rows._SELECT + document_rows._BETWEEN + document_rows._NEWEST_FIRST
-        list(map(document, reading.execute(statement, (WORKSPACE, start, end, -1))))
+    here, in_thread = BareReading(folder / "ours.db"), BareReading(folder / "ours.db")
 
     def bare_session(_: int) -> None:
         bare.connection.execute("BEGIN IMMEDIATE")
@@ -380,30 +388,33 @@ async def calling(
         for name, given in arguments.items()
     }
     asked = [query.tolist() for query in queries]
-    methods: dict[str, tuple[Callable[[int], Awaitable[Any]], Callable[[int], Any]]] = {
-        "create_session": (lambda _: memory.create_session("ada", {"plan": 1}), bare_session),
+    methods: dict[str, tuple[Callable[[int], Awaitable[Any]], Callable[[BareReading, Any], Any]]] = {
+        "create_session": (lambda _: memory.create_session("ada", {"plan": 1}), lambda _, n: bare_session(n)),
         "store_message": (
             lambda n: memory.store_message(sessions[n], "user", text[n], {"n": 1}),
-            bare.write,
+            lambda _, ready: bare.write(ready),
         ),
-        "get_conversation_history, 100": (lambda n: memory.get_conversation_history(sessions[n]), bare_history),
+        "get_conversation_history, 100": (
+            lambda n: memory.get_conversation_history(sessions[n]),
+            lambda side, n: side.history(sessions[n]),
+        ),
         "store_document": (
             lambda n: memory.store_document(text[n], {"category": 1}, listed[n]),
-            bare.write,
+            lambda _, ready: bare.write(ready),
         ),
-        "semantic_search, 10": (lambda n: memory.semantic_search(asked[n]), lambda n: near(asked[n])),
+        "semantic_search, 10": (lambda n: memory.semantic_search(asked[n]), lambda side, n: side.near(asked[n])),
         "semantic_search, 10 of a twentieth": (
             lambda n: memory.semantic_search(asked[n], 10, {"category": n % CATEGORIES}),
-            lambda n: near(asked[n], n % CATEGORIES),
+            lambda side, n: side.near(asked[n], n % CATEGORIES),
         ),
-        "temporal_query, 51": (lambda n: memory.temporal_query(*spans[n]), bare_between),
+        "temporal_query, 51": (lambda n: memory.temporal_query(*spans[n]), lambda side, n: side.between(*spans[n])),
         "health_check": (
             lambda _: memory.health_check(),
-            lambda _: reading.execute("PRAGMA user_version").fetchall(),
+            lambda side, _: side.connection.execute("PRAGMA user_version").fetchall(),
         ),
     }
     for name, (ours, theirs) in methods.items():
-        figures = await compared(ours, theirs, analyses.get(name))
+        figures = await compared(ours, partial(theirs, here), partial(theirs, in_thread), analyses.get(name))
         table.add_row(name, *figures.row())
         if name in analyses:
             analysed.add_row(name, f"{figures.analysis.median:.2f}", *figures.ratios(figures.analysis))
@@ -468,7 +479,8 @@ class Compared:
 
 async def compared(
     ours: Callable[[int], Awaitable[Any]],
-    theirs: Callable[[Any], Any],
+    here: Callable[[Any], Any],
+    in_thread: Callable[[Any], Any],
     analysis: Callable[[int], Any] | None = None,
 ) -> Compared:
     """What calls take, in turns. What is analysed for the bare side is what it is called with."""
@@ -482,12 +494,12 @@ async def compared(
         async with figures.analysis.call():
             ready = analysis(number)
         async with figures.bare.call():
-            theirs(ready)
+            here(ready)
 
     async def call_threaded(number: int) -> None:
         ready = analysis(number + CALLS)
         async with figures.threaded.call():
-            await asyncio.to_thread(theirs, ready)
+            await asyncio.to_thread(in_thread, ready)
 
     turns = [call_ours, call_bare, call_threaded]
     for number in range(3):

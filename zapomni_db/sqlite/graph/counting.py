@@ -11,7 +11,7 @@ from zapomni_db.sqlite.values import check_text, is_text
 _LIVE = "workspace = :workspace AND deleted_at IS NULL AND replaced_by IS NULL"
 _ENTITIES = "SELECT count(*), coalesce(sum(mentions), 0) FROM entity WHERE workspace = ? AND memories > 0"
 _RELATIONS = """
-SELECT count(*), count(superseded_by) FILTER (WHERE valid_until <= :now)
+SELECT count(*), coalesce(sum(CASE WHEN superseded_by IS NULL THEN 0 ELSE valid_until <= :now END), 0)
 FROM entity CROSS JOIN relation ON subject = entity.id WHERE workspace = :workspace AND memories > 0 AND evidence > 0
 """
 _READ = f"""
