@@ -25,6 +25,11 @@ async def execute(_arguments: dict[str, Any]) -> dict[str, Any]:
     return {"content": [], "isError": False}
 
 
+async def execute_nothing() -> dict[str, Any]:
+    """Does not take the arguments."""
+    return {}
+
+
 def execute_at_once(_arguments: dict[str, Any]) -> dict[str, Any]:
     return {"content": [], "isError": False}
 
@@ -69,6 +74,7 @@ RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ),
     ("`execute` is missing, or cannot be called", {"execute": MISSING}),
     ("`execute` is not async", {"execute": execute_at_once}),
+    ("`execute` does not take one argument", {"execute": execute_nothing}),
     ("`title` is no readable text", {"title": "Roll\u202e"}),
     ("`output_schema` is not that of an object", {"output_schema": {"type": "string"}}),
     ("`annotations` is no mapping of hints to true or false", {"annotations": {"readOnlyHint": "yes"}}),

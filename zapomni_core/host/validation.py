@@ -138,7 +138,19 @@ def _check_execute(tool: Any) -> Callable[[dict[str, Any]], Any]:
         raise ValueError("Tool must have callable 'execute' method")  # noqa: TRY004 (the contract says ValueError)
     if not inspect.iscoroutinefunction(execute) and not inspect.iscoroutinefunction(type(execute).__call__):
         raise ValueError("Tool execute method must be async")
+    if not _takes_one_argument(execute):
+        raise ValueError("Tool execute method must take one argument: the arguments of a call")
     return execute
+
+
+def _takes_one_argument(execute: Callable[[dict[str, Any]], Any]) -> bool:
+    try:
+        inspect.signature(execute).bind({})
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature that can be seen
+        return True
+    return True
 
 
 def _check_title(title: Any) -> str | None:

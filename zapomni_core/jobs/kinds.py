@@ -62,6 +62,11 @@ class Kinds:
         name, mark, extractor = kind.partition(":")
         return self._providers.offers("job", name) and (not mark or extractor == self._extractor)
 
+    def owner(self, kind: str) -> str | None:
+        """The plugin that does the jobs of a kind; None where it is not known."""
+        name = kind.partition(":")[0]
+        return self._providers.owner(self._providers.get("job", name)) if self._providers.offers("job", name) else None
+
     def get(self, kind: str) -> JobKind:
         """What does the jobs of a kind, whichever extractor they are for."""
         name = kind.partition(":")[0]

@@ -138,7 +138,7 @@ class Worker:
         return seconds if due is None else min(seconds, max((due - self._clock()).total_seconds(), SHORTEST_PAUSE))
 
     async def _do(self, job: Job) -> None:
-        about = {"job": job.id, "kind": job.kind, "attempt": job.attempts}
+        about = {"job": job.id, "kind": job.kind, "plugin": self._kinds.owner(job.kind), "attempt": job.attempts}
         try:
             result = await self._attempt(job)
             await self._engine.jobs.finish(job.id, self.name, result)

@@ -152,6 +152,20 @@ def test_register_tool_execute_not_async(server):
     expect_refusal(server, LocalTool(execute=lambda arguments: {}), ValueError, r"^Tool execute method must be async$")
 
 
+async def _without_arguments():
+    return {}
+
+
+async def _with_two(arguments, more):
+    return {}
+
+
+@pytest.mark.parametrize("execute", [_without_arguments, _with_two])
+def test_a_tool_whose_execute_cannot_be_called_with_arguments_is_refused(server, execute):
+    wanted = r"^Tool execute method must take one argument: the arguments of a call$"
+    expect_refusal(server, LocalTool(execute=execute), ValueError, wanted)
+
+
 def test_register_tool_missing_execute(server):
     expect_refusal(server, Without("execute"), ValueError, r"^Tool must have callable 'execute' method$")
     expect_refusal(server, LocalTool(execute="not callable"), ValueError, r"^Tool must have callable 'execute' method$")
