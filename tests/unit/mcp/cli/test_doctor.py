@@ -379,17 +379,18 @@ def test_vectors_that_nobody_here_can_add_to_are_found_with_the_way_out(examine,
     assert (code, found["level"], found["detail"], found["fix"]) == (1, "fail", detail, fix)
 
 
+@pytest.mark.parametrize(("kind", "setting"), [("embedder", "mine"), ("store", "mine://here")])
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        ("raise ConfigurationError('the embedder needs a key')", "start: the embedder needs a key"),
+        ("raise ConfigurationError('it needs a key')", "start: it needs a key"),
         (
             "raise KeyError('a mistake')",
-            "start: the embedder 'mine' of plugin 'mine' cannot be used: its factory raised KeyError: ",
+            "start: the {kind} 'mine' of plugin 'mine' cannot be used: its factory raised KeyError: ",
         ),
     ],
 )
-def test_an_embedder_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail):
+def test_a_part_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail, kind, setting):
     source = f"""
 def make(context):
     from zapomni_core.errors import ConfigurationError
@@ -398,12 +399,12 @@ def make(context):
 @hookimpl
 def zapomni_providers():
     from zapomni_core.plugin import Provider
-    return [Provider(kind="embedder", name="mine", factory=make)]
+    return [Provider(kind="{kind}", name="mine", factory=make)]
 """
-    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "mine")
+    monkeypatch.setenv(f"ZAPOMNI_{kind.upper()}", setting)
     findings, code = examine("--plugin", plugin_file("mine", source))
     assert code == 1
-    assert detail in about(findings, "start")["detail"]
+    assert detail.format(kind=kind) in about(findings, "start")["detail"]
 
 
 def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
@@ -413,33 +414,6 @@ def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
     assert code == 1
     assert "is not what was stored" in about(findings, "store")["detail"]
     assert "restore-backup" in about(findings, "store")["fix"]
-
-
-@pytest.mark.parametrize(
-    ("body", "detail"),
-    [
-        ("raise ConfigurationError('the store needs a password')", "start: the store needs a password"),
-        (
-            "raise KeyError('a mistake')",
-            "start: the store 'mine' of plugin 'mine' cannot be used: its factory raised KeyError: ",
-        ),
-    ],
-)
-def test_a_store_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail):
-    source = f"""
-def make(context):
-    from zapomni_core.errors import ConfigurationError
-    {body}
-
-@hookimpl
-def zapomni_providers():
-    from zapomni_core.plugin import Provider
-    return [Provider(kind="store", name="mine", factory=make)]
-"""
-    monkeypatch.setenv("ZAPOMNI_STORE", "mine://here")
-    findings, code = examine("--plugin", plugin_file("mine", source))
-    assert code == 1
-    assert detail in about(findings, "start")["detail"]
 
 
 def test_a_store_that_cannot_be_read_is_told(examine, kept_store):
