@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import logging
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,8 @@ DAY_SECONDS = 24 * 60 * 60.0
 
 
 def deleted_before(days: float = KEEP_DELETED_DAYS) -> float:
-    """The moment so many days ago, in seconds since 1970."""
-    return time.time() - days * DAY_SECONDS
+    """The moment so many days ago, in seconds since 1970; with 0 the end of time, for a clock may have been ahead."""
+    return time.time() - days * DAY_SECONDS if days else math.inf
 
 
 class Tidying:

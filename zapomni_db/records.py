@@ -175,7 +175,7 @@ class ChunkFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """How much one workspace holds, and the store as a whole."""
+    """How much one workspace holds, and the store as a whole. What was superseded and then deleted counts as deleted alone."""
 
     memories: int
     chunks: int

@@ -129,7 +129,7 @@ class MemoryStore(Protocol):
         """Keep a memory, its chunks, vectors and terms, in one transaction.
 
         The same text with the same metadata and kind in the same workspace is kept once, unless `merge` is off. The first
-        memory of a store settles its embedder; another identity is refused with EmbedderMismatchError. `replaces`
+        memory of a store settles its embedder; another identity is refused with EmbedderMismatchError, which names both. `replaces`
         supersedes a live memory, or one that this very memory superseded before, else it is refused with
         MemoryNotFoundError. What cannot be kept as it is, such as half a surrogate pair, is refused with InvalidInputError.
         """
@@ -218,7 +218,10 @@ class Reembedding(Protocol):
         ...
 
     async def switch(self, embedder: EmbedderIdentity) -> None:
-        """Serve this embedder's vectors from now on and forget the others; refused while any are pending."""
+        """Serve this embedder's vectors from now on and forget the others.
+
+        Refused while any are pending, with EmbedderMismatchError, which says how many.
+        """
         ...
 
 

@@ -287,6 +287,11 @@ class ConversationStoreContract(StoreContract):
         assert [one.text for one in newest] == ["d2"]
         even = await written(store, wanted=Filter(metadata={"even": (True,)}))
         assert [one.text for one in even] == ["d2", "d0"]
+        only_even = Filter(metadata={"even": (True,)})
+        (newest_even,) = await store.conversations.documents_between(
+            WORKSPACE, everything[-1].created_at, everything[0].created_at, only_even, 1
+        )
+        assert newest_even.text == "d2"
         assert await written(store, wanted=Filter(metadata={"even": (True,), "odd": (1,)})) == []
         assert await written(store, wanted=Filter(date_to=datetime(2000, 1, 1, tzinfo=UTC))) == []
         assert len(await written(store, wanted=Filter(date_from=datetime(2000, 1, 1, tzinfo=UTC)))) == 4

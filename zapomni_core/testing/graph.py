@@ -3,6 +3,7 @@
 import asyncio
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sam
 from zapomni_core.testing.stores import add
 from zapomni_core.testing.timelines import TimelineContract
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError
-from zapomni_db.records import MENTIONED_WITH, Extraction, NewEntity
+from zapomni_db.records import MENTIONED_WITH, Extraction, GraphCounts, NewEntity
 
 HOSTILE_NAMES = {
     "quotes": 'O\'Neil "the" `boss`; DROP TABLE entity; --',
@@ -106,6 +107,14 @@ class GraphStoreContract(TimelineContract):
             second: ("Ada knows Grace", 0, 15, "other", "stated"),
         }
         assert [one.memory_id for one in known.evidence] == [second, first]
+
+    async def test_hidden_memories_are_no_evidence(self, store: Graphed) -> None:
+        kept, deleted, replaced = [await state(store, "Ada", "knows", "Grace") for _ in range(3)]
+        await store.delete(WORKSPACE, deleted)
+        await add(store, "it was somebody else", replaces=replaced)
+        for wanted in ({}, {"superseded": True}, {"at": datetime.now(UTC)}):
+            ((_, known),) = await relations_of(store, "Ada", **wanted)
+            assert [one.memory_id for one in known.evidence] == [kept], wanted
 
     @pytest.mark.parametrize("padding", [0, 65_530, 200_000])
     async def test_a_quote_is_cut_from_the_text_where_it_stands(self, store: Graphed, padding: int) -> None:
@@ -226,18 +235,28 @@ class GraphStoreContract(TimelineContract):
             "Ada",
             "Alan",
         ]
-        assert (await store.graph.counts("mine")).entities == 2
+        pending = await store.graph.without_vector(EMBEDDER, 10)
+        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
+        near = await store.graph.find("yours", "", sample_vector("Ada Grace Alan"), EMBEDDER, 9)
+        assert sorted(one.name for one, _ in near) == ["Ada", "Alan"]
+        assert await store.graph.counts("mine") == GraphCounts(
+            entities=2, relations=1, superseded=0, mentions=2, memories=1, read={EXTRACTOR: 1}
+        )
         assert (await store.graph.counts("nobody's")).entities == 0
 
     async def test_a_deleted_memory_takes_what_only_it_says_with_it_and_brings_it_back(self, store: Graphed) -> None:
         await state(store, "Ada", "knows", "Grace")
         gone = await state(store, "ADA", "likes", "Alan")
+        pending = await store.graph.without_vector(EMBEDDER, 10)
+        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
         before = await store.graph.counts(WORKSPACE)
         await store.delete(WORKSPACE, gone)
         assert await triples(store, "Ada") == ["Ada knows Grace"]
         assert await store.graph.entities(WORKSPACE, ["Alan"]) == []
         assert await store.graph.entities_of(WORKSPACE, gone) == []
         assert await store.graph.find(WORKSPACE, "Alan", None, None, 5) == []
+        near = await store.graph.find(WORKSPACE, "", sample_vector("Alan Grace"), EMBEDDER, 5)
+        assert "Alan" not in [one.name for one, _ in near]
         ada = await the(store, "Ada")
         assert (ada.name, ada.mentions, ada.memories) == ("Ada", 1, 1)
         counts = await store.graph.counts(WORKSPACE)

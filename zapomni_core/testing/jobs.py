@@ -129,7 +129,9 @@ class JobStoreContract(StoreContract):
         later = datetime.now(UTC) + HOUR
         await store.jobs.enqueue(WORKSPACE, [NewJob(kind="read", not_before=later)])
         assert await store.jobs.claim(KINDS, "me", LONG) is None
+        await store.jobs.enqueue(WORKSPACE, [NewJob(kind="unknown")])
         assert await store.jobs.next_due(KINDS) == later
+        assert await store.jobs.next_due([]) is None
 
     async def test_a_job_whose_lease_has_ended_is_anyones(self, store: QueueingStore, other: QueueingStore) -> None:
         made = await enqueue(store)

@@ -141,6 +141,9 @@ class MemoryStoreContract(SnapshotContract):
         assert await store.get("yours", mine.memory_id) is None
         assert await store.delete("yours", mine.memory_id) is None
         assert await searchable(store, "yours") == []
+        await store.delete("mine", mine.memory_id)
+        assert await store.restore("yours", mine.memory_id) is None
+        assert await searchable(store, "mine") == []
         assert (await store.add("yours", sample_memory("secret"), EMBEDDER)).outcome == "stored"
         with pytest.raises(MemoryNotFoundError):
             await store.add("yours", sample_memory("new", replaces=mine.memory_id), EMBEDDER)
@@ -362,6 +365,8 @@ class MemoryStoreContract(SnapshotContract):
         assert await searchable(store) == ["same"]
 
     async def test_the_first_memory_settles_the_embedder(self, store: MemoryStore, other: MemoryStore) -> None:
+        with pytest.raises(MemoryNotFoundError):
+            await store.add(WORKSPACE, sample_memory("refused", replaces="no such id"), EMBEDDER)
         assert await store.embedder() is None
         await store.add(WORKSPACE, sample_memory("first"), EMBEDDER)
         assert await other.embedder() == EMBEDDER
@@ -397,6 +402,9 @@ class MemoryStoreContract(SnapshotContract):
         here, there = await store.stats(WORKSPACE), await store.stats("other")
         assert (here.memories, here.chunks, here.deleted, here.superseded) == (2, 3, 0, 1)
         assert (there.memories, there.chunks, there.deleted, there.superseded) == (0, 0, 1, 0)
+        await store.delete(WORKSPACE, old.memory_id)
+        both = await store.stats(WORKSPACE)
+        assert (both.memories, both.chunks, both.deleted, both.superseded) == (2, 3, 1, 0)
         assert here.embedder == EMBEDDER
         assert {WORKSPACE, "other"} <= set(here.workspaces)
         assert here.size_bytes > 0

@@ -32,6 +32,7 @@ class ReembeddingContract(StoreContract):
         await store.switch(ANOTHER)
         assert await other.embedder() == ANOTHER
         assert await best_by_vector(other, "memory 3") == "memory 3"
+        assert await other.vectors(EMBEDDER, [sample_chunk("memory 3").digest]) == {}
         assert await store.check() == []
 
     async def test_hidden_memories_get_new_vectors_too(self, store: ReembeddingStore) -> None:

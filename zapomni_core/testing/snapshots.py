@@ -187,7 +187,8 @@ class SnapshotContract(StoreContract):
 
     async def test_the_nearest_are_the_nearest(self, store: MemoryStore) -> None:
         for number in range(60):
-            await add(store, f"w{number} w{number + 1} w{number + 2}", tags=(f"t{number % 2}",))
+            tags = (f"t{number % 2}", *(["far"] if number in (2, 58) else []))
+            await add(store, f"w{number} w{number + 1} w{number + 2}", tags=tags)
         wanted = sample_vector("w30 w31 w32")
 
         def look(snapshot: Snapshot) -> None:
@@ -197,6 +198,9 @@ class SnapshotContract(StoreContract):
             odd = snapshot.mask(Filter(tags=("t1",)))
             assert set(snapshot.nearest(wanted, 60, odd).tolist()) == set(np.flatnonzero(odd).tolist())
             assert odd[snapshot.nearest(wanted, 5, odd)].all()
+            assert {29, 31} <= set(snapshot.nearest(wanted, 5, odd).tolist())
+            far = snapshot.mask(Filter(tags=("far",)))
+            assert snapshot.nearest(wanted, 2, far).tolist() == [2, 58], "the mask applies before the cut"
             assert len(snapshot.nearest(wanted, 5, np.zeros(60, np.bool_))) == 0
             assert snapshot.nearest(wanted, 1000).tolist() == list(range(60))
 
@@ -222,8 +226,9 @@ class SnapshotContract(StoreContract):
             await add(store, text, conversation="talk", timestamp=DAY + timedelta(days=day))
         await add(store, "other talk", conversation="other")
         await add(store, "no talk")
+        await add(store, "none either")
         everyone = {"a": "--bc", "b": "-acd", "c": "abde", "d": "bce-", "e": "cd--"}
-        assert await neighbours_of(store) == everyone | {"other talk": "----", "no talk": "----"}
+        assert await neighbours_of(store) == everyone | dict.fromkeys(("other talk", "no talk", "none either"), "----")
 
     async def test_equal_moments_are_ordered_by_insertion(self, store: MemoryStore) -> None:
         for text in "zyx":

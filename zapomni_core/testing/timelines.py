@@ -158,6 +158,7 @@ class TimelineContract(StoreContract):
         await store.add(WORKSPACE, new, EMBEDDER)
         assert await triples(store, "Ada", superseded=True) == ["Ada knows Alan"]
         assert await store.graph.entities(WORKSPACE, ["Grace"]) == []
+        assert await store.graph.entities_of(WORKSPACE, old) == []
         await store.delete(WORKSPACE, old)
         await store.restore(WORKSPACE, old)
         assert await triples(store, "Ada", superseded=True) == ["Ada knows Alan"]

@@ -13,6 +13,10 @@ from zapomni_db.sqlite import values
 from zapomni_db.sqlite.connections import one, rows
 
 KEPT_MICROSECONDS = 7 * 24 * 60 * 60 * 1_000_000
+AHEAD_MICROSECONDS = 60 * 1_000_000
+"""How far ahead of now a job may be written: further, and the clock was set back since."""
+PAUSE_MICROSECONDS = 60 * 60 * 1_000_000
+"""What waits for longer than this waits for a date, which a clock that is set back does not move."""
 _MOST_PRUNED = 100  # at a time: others wait for it
 
 
@@ -143,11 +147,32 @@ def _row(workspace: str, new: NewJob) -> Row:
     )
 
 
+class _First(NamedTuple):
+    """The job of a kind that is due first."""
+
+    due_at: int
+    id: int
+    updated_at: int
+
+    def is_held_up(self, moment: int) -> bool:
+        """Whether it waits because of a clock that was ahead when it was written."""
+        is_ahead = self.due_at > moment and self.updated_at > moment + AHEAD_MICROSECONDS
+        return is_ahead and self.due_at - self.updated_at <= PAUSE_MICROSECONDS
+
+
+def _first(connection: apsw.Connection, kind: str) -> _First | None:
+    statement = (
+        "SELECT due_at, id, updated_at FROM job WHERE kind = ? AND due_at IS NOT NULL ORDER BY due_at, id LIMIT 1"
+    )
+    found = one(connection, statement, kind)
+    return _First(*found) if found else None
+
+
 def next_due(connection: apsw.Connection, kinds: Sequence[str]) -> int | None:
-    """When the next job of one of these kinds may begin, or a lease ends."""
-    earliest = "SELECT min(due_at) FROM job WHERE kind = ? AND due_at IS NOT NULL"
-    moments = (one(connection, earliest, kind) for kind in kinds)
-    return min((moment for moment in moments if moment is not None), default=None)
+    """When the next job of one of these kinds may begin, or a lease ends; now, where a clock that was ahead holds it up."""
+    moment = now()
+    found = [first for kind in kinds if (first := _first(connection, kind))]
+    return min((moment if first.is_held_up(moment) else first.due_at for first in found), default=None)
 
 
 def claim(connection: apsw.Connection, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
@@ -155,17 +180,30 @@ def claim(connection: apsw.Connection, kinds: Sequence[str], worker: str, lease_
     moment = now()
     _prune(connection, moment - KEPT_MICROSECONDS)
     # One kind after the other: asked for together, all that are due would be sorted for the sake of one.
-    waited = "SELECT due_at, id FROM job WHERE kind = ? AND due_at <= ? ORDER BY due_at, id LIMIT 1"
-    found = [first for kind in kinds if (first := one(connection, waited, kind, moment))]
-    if not found:
+    found = [first for kind in kinds if (first := _first_by_clock(connection, kind, moment))]
+    if not found or min(found).due_at > moment:
         return None
-    (_, number) = min(found)
+    number = min(found).id
     connection.execute(
         "UPDATE job SET state = 'running', worker = ?, due_at = ?, attempts = attempts + 1, progress = NULL,"
         " message = '', updated_at = ? WHERE id = ?",
         (worker, moment + _micros(lease_seconds), moment, number),
     )
     return Row(*one(connection, _SELECT + "WHERE id = ?", number)).job
+
+
+def _first_by_clock(connection: apsw.Connection, kind: str, moment: int) -> _First | None:
+    """The job of a kind that is due first, once none of them is held up by a clock that was ahead."""
+    first = _first(connection, kind)
+    if first is None or not first.is_held_up(moment):
+        return first
+    due = "due_at - updated_at + :now"  # it waits for as long as was meant
+    connection.execute(
+        f"UPDATE job SET due_at = {due}, not_before = iif(state = 'queued', {due}, not_before), updated_at = :now"  # noqa: S608 - ours
+        " WHERE kind = :kind AND due_at > :now AND updated_at > :now + :ahead AND due_at - updated_at <= :pause",
+        {"kind": kind, "now": moment, "ahead": AHEAD_MICROSECONDS, "pause": PAUSE_MICROSECONDS},
+    )
+    return _first(connection, kind)
 
 
 def _prune(connection: apsw.Connection, before: int) -> None:

@@ -1,5 +1,8 @@
 """Entities get vectors by the new embedder too when a store is reindexed."""
 
+from contextlib import closing
+
+import apsw
 import pytest
 
 from zapomni_core.reindexing import embed_entities, reindex
@@ -27,6 +30,16 @@ async def test_reindexing_gives_entities_vectors_by_the_new_embedder(store):
     ((best, _), *_) = await store.graph.find(WORKSPACE, "?", vector, new.identity, 2)
     assert best.name == "Grace"
     assert await store.check() == []
+
+
+async def test_reindexing_leaves_no_vectors_of_entities_by_the_old_embedder(store, tmp_path):
+    old = HashingEmbedder(EMBEDDER.dimension)
+    old.identity = EMBEDDER
+    assert await embed_entities(store, old) == 2
+    await reindex(store, HashingEmbedder(40, name="new"))
+    with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
+        for table in ("entity_vector", "entity_code"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").get == 2
 
 
 async def test_entities_get_only_the_vectors_that_they_lack(store):

@@ -1,6 +1,7 @@
 """A server that is in use removes what was deleted long ago; others leave it."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -96,3 +97,13 @@ async def test_who_is_no_server_or_does_not_use_its_store_tidies_nothing(make_en
     await asyncio.sleep(0.01)
     assert command.memories.purges.empty()
     assert "tidying" not in {task.get_name() for task in asyncio.all_tasks()}
+
+
+async def test_what_was_deleted_by_a_clock_that_was_ahead_can_be_purged_at_once(tmp_path, monkeypatch):
+    engine = MemoryEngine(store=SQLiteStore(tmp_path / "memory.db"), embedder=HashingEmbedder())
+    with monkeypatch.context() as patch:
+        ahead = time.time_ns() + 5 * 3600 * 10**9
+        patch.setattr("zapomni_db.sqlite.hiding.time.time_ns", lambda: ahead)
+        memory_id = await deleted(engine)
+    assert await engine.purge(days=0, memory_ids=[memory_id]) == 1
+    await engine.close()

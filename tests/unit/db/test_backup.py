@@ -12,8 +12,14 @@ import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
 from zapomni_core.testing.stores import searchable
-from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreReplacedError, StoreUnavailableError
-from zapomni_db.sqlite import SQLiteStore
+from zapomni_db.errors import (
+    DatabaseError,
+    StoreDamagedError,
+    StoreReplacedError,
+    StoreTooNewError,
+    StoreUnavailableError,
+)
+from zapomni_db.sqlite import SQLiteStore, schema
 
 
 async def test_a_backup_holds_everything_while_others_go_on_writing(store, path, tmp_path):
@@ -146,13 +152,56 @@ async def test_a_backup_takes_the_place_of_a_damaged_store_and_of_none(store, pa
 async def test_a_store_that_is_open_notices_that_a_backup_took_its_place(store, path, tmp_path):
     await store.add("default", sample_memory("before"), EMBEDDER)
     await store.backup(tmp_path / "backup.db")
+    await store.add("default", sample_memory("after"), EMBEDDER)
     other = SQLiteStore(path)
     await other.restore_backup(tmp_path / "backup.db")
     for attempt in (store.stats("default"), store.add("default", sample_memory("lost"), EMBEDDER)):
         with pytest.raises(StoreReplacedError, match=r"restore-backup\. Start the server again"):
             await attempt
     assert await searchable(other) == ["before"]
+    await other.add("default", sample_memory("again"), EMBEDDER)
+    assert await other.check() == []
     await other.close()
+
+
+async def test_a_backup_of_an_older_version_can_be_restored(path, tmp_path, monkeypatch):
+    backup = tmp_path / "backup.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        SQLiteStore(backup)._access.open().database.connect().close()
+    path.parent.mkdir()
+    store = SQLiteStore(path)
+    assert await store.restore_backup(backup) is None
+    await store.add("default", sample_memory("new"), EMBEDDER)
+    assert await searchable(store) == ["new"]
+    await store.close()
+
+
+async def test_a_backup_of_the_next_version_is_refused_with_the_way_out(store, tmp_path):
+    await store.add("default", sample_memory("kept"), EMBEDDER)
+    backup = tmp_path / "backup.db"
+    await store.backup(backup)
+    with closing(apsw.Connection(str(backup))) as connection:
+        connection.execute(f"PRAGMA user_version = {len(schema.MIGRATIONS) + 1}")
+    with pytest.raises(
+        StoreTooNewError, match=r"^The backup \S+/backup\.db was made by a newer Zapomni: update Zapomni"
+    ):
+        await store.restore_backup(backup)
+    assert await searchable(store) == ["kept"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="directories cannot be opened here")
+async def test_the_name_of_a_backup_and_of_a_restored_store_are_on_the_disk(store, path, tmp_path, monkeypatch):
+    flushed, flush = [], os.fsync
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: flushed.append(os.fstat(descriptor).st_ino) or flush(descriptor)
+    )
+    await store.add("default", sample_memory("kept"), EMBEDDER)
+    await store.backup(tmp_path / "backup.db")
+    assert flushed == [tmp_path.stat().st_ino]
+    await store.close()
+    await SQLiteStore(path).restore_backup(tmp_path / "backup.db")
+    assert flushed == [tmp_path.stat().st_ino, path.parent.stat().st_ino]
 
 
 async def test_what_is_no_sound_backup_takes_nobodys_place(store, path, tmp_path):
@@ -224,7 +273,14 @@ async def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(store, tmp_path
     await store.add("default", sample_memory("text"), EMBEDDER)
     strange = tmp_path / os.fsdecode(b"b\xff.db")
     strange.write_bytes(b"")
-    for attempt in (store.backup(strange), store.restore_backup(strange), SQLiteStore(strange).stats("default")):
+    await store.backup(tmp_path / "backup.db")
+    there = SQLiteStore(strange)
+    for attempt in (
+        store.backup(strange),
+        store.restore_backup(strange),
+        there.restore_backup(tmp_path / "backup.db"),
+        there.stats("default"),
+    ):
         with pytest.raises(StoreUnavailableError, match=r"b\\udcff\.db' is not UTF-8.* choose another name"):
             await attempt
     assert strange.read_bytes() == b""

@@ -10,7 +10,7 @@ import pytest
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
 from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
 from zapomni_db.filters import Filter
-from zapomni_db.sqlite import SQLiteStore, schema
+from zapomni_db.sqlite import SQLiteStore, purging, schema
 from zapomni_db.sqlite.database import Database
 
 
@@ -90,6 +90,14 @@ async def test_a_store_that_becomes_newer_while_it_is_open_is_refused(store, pat
     for attempt in (store.stats("default"), store.read("default", len), store.add("w", sample_memory("new"), EMBEDDER)):
         with pytest.raises(StoreTooNewError):
             await attempt
+
+
+async def test_a_store_that_becomes_newer_is_not_swept(store, path):
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreTooNewError):
+        await store._access.write(purging.sweep, alone=True)
 
 
 async def test_a_database_of_another_program_is_refused_and_not_touched(store, path):

@@ -50,6 +50,16 @@ async def test_nothing_of_a_purged_memory_is_left_in_the_files(store, path):
         assert not [word for word in (b"xanthippe", b"quux") if word in kept], file
 
 
+async def test_hidden_entities_take_no_place_from_those_that_are_found(store):
+    hidden = [NewEntity(name=f"Person {number}", type="person", spans=()) for number in range(1100)]
+    many = sample_memory("all of them", extraction=Extraction(extractor="x", entities=tuple(hidden)))
+    gone = (await store.add(WORKSPACE, many, EMBEDDER)).memory_id
+    await mention(store, "Person Zoe", "Person Zoe")
+    await store.delete(WORKSPACE, gone)
+    for text in ("person", "pers"):
+        assert [one.name for one, _ in await store.graph.find(WORKSPACE, text, None, None, 5)] == ["Person Zoe"]
+
+
 async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store):
     names = [f"Friend {number}" for number in range(1500)]
     text = "Ada " + " ".join(names)

@@ -1,19 +1,34 @@
-"""Jobs in the file: old ones are forgotten, and finding the next one does not get slower with their number."""
+"""Jobs in the file: old ones are forgotten, a clock that is set back holds none up, and many make nothing slower."""
 
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import apsw
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import JobCounts, NewJob
 from zapomni_db.sqlite import SQLiteStore, schema
-from zapomni_db.sqlite.queue import KEPT_MICROSECONDS
 
 
 def execute(path, statement, *values):
     with closing(apsw.Connection(str(path))) as connection:
         return list(connection.execute(statement, values))
+
+
+NOON = datetime(2026, 5, 8, 12, tzinfo=UTC)
+FIVE_HOURS_AHEAD = NOON + timedelta(hours=5)
+
+
+@pytest.fixture
+def set_clock(monkeypatch):
+    """Lets the queue take a moment for now."""
+
+    def to(moment):
+        monkeypatch.setattr("zapomni_db.sqlite.queue.now", lambda: int(moment.timestamp() * 1_000_000))
+
+    return to
 
 
 async def finish(store, count, lease=60):
@@ -24,10 +39,12 @@ async def finish(store, count, lease=60):
 
 
 async def test_jobs_that_were_done_a_week_ago_are_forgotten_bit_by_bit(store, path):
-    await finish(store, 2)
-    execute(path, "UPDATE job SET updated_at = updated_at - ? WHERE id = 1", KEPT_MICROSECONDS)
+    await finish(store, 3)
+    for number, age in ((1, timedelta(days=7)), (2, timedelta(days=7, minutes=-5))):
+        microseconds = age // timedelta(microseconds=1)
+        execute(path, "UPDATE job SET updated_at = updated_at - ? WHERE id = ?", microseconds, number)
     await finish(store, 1)
-    assert [number for (number,) in execute(path, "SELECT id FROM job ORDER BY id")] == [2, 3]
+    assert [number for (number,) in execute(path, "SELECT id FROM job ORDER BY id")] == [2, 3, 4]
 
 
 async def test_jobs_that_failed_are_never_forgotten_by_themselves(store, path):
@@ -48,11 +65,54 @@ async def test_looking_for_jobs_writes_nothing(store, path):
     assert path.with_name("memory.db-wal").stat().st_mtime_ns == before
 
 
+async def test_a_clock_that_is_set_back_holds_no_job_up(store, set_clock):
+    set_clock(FIVE_HOURS_AHEAD)
+    kept = await store.jobs.enqueue("default", [NewJob(kind="read"), NewJob(kind="read")])
+    set_clock(NOON)
+    assert await store.jobs.next_due(["read"]) == NOON
+    claimed = [await store.jobs.claim(["read"], "me", 60) for _ in kept]
+    assert [job.id for job in claimed] == [job.id for job in kept]
+
+
+async def test_what_was_put_off_before_the_clock_was_set_back_waits_for_as_long_as_was_meant(store, set_clock):
+    set_clock(FIVE_HOURS_AHEAD)
+    later = NewJob(kind="read", not_before=FIVE_HOURS_AHEAD + timedelta(minutes=10))
+    (job,) = await store.jobs.enqueue("default", [later])
+    set_clock(NOON)
+    assert await store.jobs.claim(["read"], "me", 60) is None
+    due = NOON + timedelta(minutes=10)
+    assert await store.jobs.next_due(["read"]) == due
+    assert (await store.jobs.get("default", job.id)).not_before == due
+    set_clock(due)
+    assert (await store.jobs.claim(["read"], "me", 60)).id == job.id
+
+
+async def test_the_lease_of_a_worker_that_died_before_the_clock_was_set_back_ends(store, set_clock):
+    set_clock(FIVE_HOURS_AHEAD)
+    (job,) = await store.jobs.enqueue("default", [NewJob(kind="read")])
+    await store.jobs.claim(["read"], "dead", 60)
+    set_clock(NOON)
+    assert await store.jobs.claim(["read"], "me", 60) is None
+    set_clock(NOON + timedelta(seconds=60))
+    assert (await store.jobs.claim(["read"], "me", 60)).id == job.id
+
+
+async def test_a_date_stays_when_the_clock_is_set_back(store, set_clock):
+    set_clock(FIVE_HOURS_AHEAD)
+    date = FIVE_HOURS_AHEAD + timedelta(hours=3)
+    await store.jobs.enqueue("default", [NewJob(kind="read", not_before=date)])
+    set_clock(NOON)
+    assert await store.jobs.claim(["read"], "me", 60) is None
+    assert await store.jobs.next_due(["read"]) == date
+
+
 @pytest.mark.parametrize(
     ("statement", "index"),
     [
-        ("SELECT due_at, id FROM job WHERE kind = 'a' AND due_at <= 1 ORDER BY due_at, id LIMIT 1", "job_due"),
-        ("SELECT min(due_at) FROM job WHERE kind = 'a' AND due_at IS NOT NULL", "job_due"),
+        (
+            "SELECT due_at, id, updated_at FROM job WHERE kind = 'a' AND due_at IS NOT NULL ORDER BY due_at, id LIMIT 1",
+            "job_due",
+        ),
         (
             "SELECT uid FROM job WHERE workspace = 'a' AND kind = 'b' AND key = 'c' AND key != '' AND due_at IS NOT NULL",
             "job_key",
@@ -60,7 +120,7 @@ async def test_looking_for_jobs_writes_nothing(store, path):
         ("SELECT state, count(*) FROM job WHERE workspace = 'a' GROUP BY state", "job_state"),
         ("SELECT id FROM job WHERE state = 'done' AND updated_at < 1 LIMIT 1", "job_done"),
     ],
-    ids=["claim", "next_due", "key", "counts", "prune"],
+    ids=["first", "key", "counts", "prune"],
 )
 async def test_what_is_asked_often_is_answered_by_an_index(store, path, statement, index):
     await finish(store, 1)
@@ -87,3 +147,18 @@ async def test_a_backup_has_the_jobs_too(store, tmp_path):
     copy = SQLiteStore(tmp_path / "copy.db")
     assert await copy.jobs.get("default", job.id) == job
     await copy.close()
+
+
+async def test_a_workspace_that_is_no_text_is_refused_in_a_sentence(store):
+    nowhere = "\ud800"
+    for attempt in (
+        store.jobs.enqueue(nowhere, [NewJob(kind="read")]),
+        store.jobs.schedule(nowhere, "any", NOON),
+        store.jobs.list(nowhere),
+        store.jobs.retry(nowhere),
+        store.jobs.drop(nowhere, ["any"]),
+        store.jobs.counts(nowhere),
+    ):
+        with pytest.raises(InvalidInputError, match="workspace"):
+            await attempt
+    assert await store.jobs.get(nowhere, "any") is None

@@ -73,6 +73,14 @@ async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
     await again.close()
 
 
+async def test_what_was_deleted_before_its_replacement_was_purged_counts_from_then(store):
+    old = (await store.add("default", sample_memory("old"), EMBEDDER)).memory_id
+    new = (await store.add("default", sample_memory("new", replaces=old), EMBEDDER)).memory_id
+    deleted = [await store.delete("default", memory_id) for memory_id in (old, new)]
+    assert await store.purge("default", deleted_before=float("inf"), memory_ids=[new]) == 1
+    assert (await store.get("default", old)).deleted_at == deleted[0].deleted_at
+
+
 @pytest.mark.parametrize(("most", "is_swept"), [(2**30, True), (1, False)])
 async def test_a_purge_that_need_not_be_thorough_sweeps_only_what_is_swept_quickly(
     store, path, monkeypatch, most, is_swept

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
+from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.sqlite import SQLiteStore
 
 DAY = datetime(2023, 5, 8, tzinfo=UTC)
@@ -81,6 +82,16 @@ async def test_a_snapshot_stays_as_it_was_while_others_write(tmp_path):
     snapshot, then = snapshots[0]
     arrays = (snapshot.lengths, snapshot.places, snapshot.moments, snapshot.neighbours, snapshot.codes)
     assert [array.tolist() for array in arrays] == then[0]
+    await store.close()
+
+
+async def test_a_question_of_another_dimension_is_refused_by_every_comparison(tmp_path):
+    store = SQLiteStore(tmp_path / "memory.db")
+    await store.add("here", sample_memory("text"), EMBEDDER)
+    vector = np.ones(EMBEDDER.dimension + 1, np.float32)
+    for compare in (lambda view: view.nearest(vector, 1), lambda view: view.cosines(np.arange(1), vector)):
+        with pytest.raises(EmbedderMismatchError, match=rf"have {EMBEDDER.dimension} dimensions, not {len(vector)}"):
+            await store.read("here", compare)
     await store.close()
 
 

@@ -51,6 +51,22 @@ async def test_a_bad_memory_among_good_ones_fails_alone(opened, path):
     assert await searchable(opened) == ["first", "good 1", "good 2"]
 
 
+async def test_what_is_to_be_done_alone_is_in_no_transaction_with_others(opened, path):
+    seen = []
+
+    def note_transaction(connection):
+        seen.append(connection.in_transaction)
+
+    adding = [opened.add("default", sample_memory(text), EMBEDDER) for text in ("before", "behind")]
+    with gate_held(path):
+        tasks = await submit(adding[0], opened._access.write(note_transaction, alone=True), adding[1])
+    async with asyncio.timeout(30):
+        before, _, behind = await asyncio.gather(*tasks)
+    assert (before.outcome, behind.outcome) == ("stored", "stored")
+    assert seen == [False]
+    assert await searchable(opened) == ["first", "before", "behind"]
+
+
 async def test_what_waits_is_committed_together(opened, path):
     seen = []
 

@@ -13,7 +13,7 @@ from zapomni_db.records import LARGEST_NUMBER
 from zapomni_db.sqlite import codes
 from zapomni_db.sqlite.connections import one, rows
 
-_BLOCK = 512  # vectors read at once: a few megabytes
+_BLOCK = 128  # vectors read at once: little enough that no thread asks the system for memory each time
 
 
 def keep(connection: apsw.Connection, given: Sequence[tuple[int, Vector]]) -> None:

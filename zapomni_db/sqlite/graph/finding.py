@@ -22,11 +22,15 @@ _SHORTEST_BEGINNING = 2  # characters by which a word is found that begins with 
 _WEIGHT_OF_QUESTION = 0.4  # how much it counts that the name has many of the words that were asked for
 _WEIGHT_OF_VECTOR = 0.5  # what a vector alone can reach: cosines of unrelated names are seldom near 0
 
-_EXACT = "SELECT entity FROM entity_word WHERE workspace = ? AND word = ? LIMIT ?"
-_BEGINNING = "SELECT entity FROM entity_word WHERE workspace = ? AND word > ? AND word < ? LIMIT ?"
+# Hidden entities are left out before the bound: however many there are, they take no place.
+_LIVE = (
+    "SELECT e.id FROM entity_word w CROSS JOIN entity e ON e.id = w.entity AND e.memories > 0 WHERE w.workspace = ? "
+)
+_EXACT = _LIVE + "AND w.word = ? LIMIT ?"
+_BEGINNING = _LIVE + "AND w.word > ? AND w.word < ? LIMIT ?"
 _FOUND = f"""
 SELECT entity.id, key, {COLUMNS.format("entity")}
-FROM carray(?) wanted CROSS JOIN entity ON entity.id = wanted.value WHERE memories > 0
+FROM carray(?) wanted CROSS JOIN entity ON entity.id = wanted.value
 """  # noqa: S608 - ours
 
 
