@@ -73,6 +73,7 @@ class App:
         `meanwhile` is called where an import takes long.
         """
         self._loader.load(found, meanwhile)
+        _hear_our_loggers()
         for plugin in self.report.in_state("failed"):
             log.warning("plugin_failed", extra=_failure(plugin))
         for plugin in self.report:
@@ -144,6 +145,13 @@ class App:
         told = {"plugin": plugin, "stage": failure.stage, "cause": str(failure), "fix": failure.fix}
         log.error("plugin_withdrawn", extra=told)
         self.on_tools_changed()
+
+
+def _hear_our_loggers() -> None:
+    """A plugin's `logging.config.dictConfig` silences every logger that was there before, unless it is told otherwise."""
+    for name, logger in list(logging.root.manager.loggerDict.items()):
+        if isinstance(logger, logging.Logger) and name.partition(".")[0] == "zapomni":
+            logger.disabled = False
 
 
 def _nothing() -> None:

@@ -1,6 +1,7 @@
 """One call of a tool: what it is for, and what the tool may ask for while it runs."""
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -44,6 +45,7 @@ class CallContext:
     _done: float = 0.0
     _before: float = 0.0
     _told_at: float = 0.0
+    _loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def seconds(self) -> float:
@@ -58,9 +60,19 @@ class CallContext:
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the work is; the tool's time limit starts anew.
 
-        What clients hear must grow: work that counts from the start again is told as what comes after the rest.
+        What clients hear must grow: work that counts from the start again is told as what comes after the rest. What is
+        no number, such as a share of nothing, is a sign of progress and no more.
+
+        A thread of the call's may have an event loop of its own: what it tells is handed over, and not waited for.
         """
+        if self._loop not in (None, asyncio.get_running_loop()):
+            asyncio.run_coroutine_threadsafe(self.progress(done, total, message), self._loop)
+            return
         self.extend()
+        if not math.isfinite(done):
+            return
+        if total is not None and not math.isfinite(total):
+            total = None
         is_after_a_beat = self._told > self._done
         if self._before + done < self._done:
             self._before = self._told
@@ -77,7 +89,7 @@ class CallContext:
         loop = asyncio.get_running_loop()
         beat: asyncio.Task[None] | None = None
         timer: asyncio.TimerHandle | None = None
-        self._told_at = loop.time()
+        self._loop, self._told_at = loop, loop.time()
 
         def look() -> None:
             nonlocal beat, timer

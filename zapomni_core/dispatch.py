@@ -7,7 +7,7 @@ or in cancellation.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,12 +17,12 @@ from zapomni_core.content import content_problem
 from zapomni_core.failures import describe_failure, flaw_of, writable
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.validation import CheckedTool
-from zapomni_core.middleware import STAGES, CallNext, Link, Middleware, Result, Trail, around, current_trail, sealed
+from zapomni_core.middleware import STAGES, CallNext, Link, Result, Trail, around, current_trail, sealed
 from zapomni_core.observing import observed
 from zapomni_core.responses import ErrorResponse, ErrorType
 from zapomni_core.results import ERROR_KEY, check_result, error_result
 from zapomni_core.strangers import is_cancellation
-from zapomni_core.watchdog import Watchdog
+from zapomni_core.watchdog import watchdog
 
 log = logging.getLogger("zapomni.dispatch")
 
@@ -91,13 +91,12 @@ class Dispatcher:
         self._gate = gate
         self._on_call = on_call
         self._places = asyncio.Semaphore(concurrent_calls)
-        self._watchdog = Watchdog()
         self._links: list[Link] = []
         self._compose()
 
-    def use(self, plugin: str, middleware: list[Middleware]) -> None:
-        """Put a plugin's middleware around every call."""
-        self._links += [Link(plugin, one.stage, one) for one in middleware]
+    def use(self, links: Iterable[Link]) -> None:
+        """Put middleware around every call."""
+        self._links += links
         self._compose()
 
     def withdraw(self, plugin: str) -> None:
@@ -112,8 +111,8 @@ class Dispatcher:
 
     @property
     def running(self) -> list[str]:
-        """The names of the tools that are running now."""
-        return self._watchdog.running
+        """The names of the tools that are running now, on this event loop."""
+        return watchdog().running
 
     async def call(
         self,
@@ -133,22 +132,32 @@ class Dispatcher:
         is_surrounded = bool(self._links)
         try:
             if is_surrounded:
-                self._watchdog.surround(call.id)
+                watchdog().surround(call.id)
             with context.beating():
-                result = await self._observed(call)
+                result = await self._in_own_task(call)
             failure = _failure_of(result)
         except Exception as error:
             failure = type(error).__name__
             raise
         finally:
             if is_surrounded:
-                self._watchdog.part(call.id)
+                watchdog().part(call.id)
             if owner is not None:
                 seconds = context.seconds
                 self.counts.setdefault(name, CallCounts()).add(seconds, failure)
                 self._on_call(name, seconds, failure)
             call_context.reset(token)
         return result
+
+    async def _in_own_task(self, call: Call) -> Result:
+        """A tool may cancel its task: that ends its own call then, and not the task of whoever serves the client."""
+        task = asyncio.ensure_future(self._observed(call))
+        try:
+            return await task
+        except asyncio.CancelledError as error:
+            if is_cancellation(error):
+                raise
+            return self._failed(error, self._registry.get(call.name), None)
 
     def _compose(self) -> None:
         """Build the chains once; a call only walks them."""
@@ -193,11 +202,12 @@ class Dispatcher:
         tool = self._registry.get(call.name)
         limit = self._timeouts.get(tool.name) or tool.timeout_seconds or TIMEOUT_SECONDS
         async with self._places:
-            self._watchdog.enter(call.id, tool)
+            dog = watchdog()
+            dog.enter(call.id, tool)
             try:
                 return await self._within(limit, tool, call)
             finally:
-                self._watchdog.leave(call.id)
+                dog.leave(call.id)
 
     async def _within(self, limit: float, tool: CheckedTool, call: Call) -> Result:
         """Run the tool; its limit counts from its last sign of progress."""

@@ -65,6 +65,14 @@ class LLMUnavailableError(ZapomniError):
         super().__init__(failure.message)
         self.failure = failure
 
+    @property
+    def root_cause(self) -> str | None:
+        """What began it, for the log: a certificate that is not trusted, say; None where the provider itself refused."""
+        error: Exception = self
+        while isinstance(error.__cause__, Exception):
+            error = error.__cause__
+        return None if isinstance(error, LLMUnavailableError) else f"{type(error).__name__}: {error}".rstrip(": ")
+
 
 class ToolError(ZapomniError):
     """A tool refuses on purpose. The message reaches the client: say what to do about it."""

@@ -15,8 +15,7 @@ log = logging.getLogger("zapomni.providers")
 
 Kind = Literal["store", "embedder", "extractor", "job"]
 KINDS: tuple[str, ...] = get_args(Kind)
-# What every part must have: methods, then plain attributes. Of a store it is only what closing needs: a plugin's tests
-# may well bring one that does a part of a store's work.
+# What every part must have: methods, then plain attributes. What else a store must have depends on what it keeps.
 _NEEDED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "store": (("close",), ()),
     "embedder": (("embed", "tokens", "close"), ("identity", "profile")),
@@ -169,10 +168,33 @@ def _flaw(kind: str, part: Any) -> str | None:
     methods, attributes = _NEEDED.get(kind, ((), ()))
     missing = [f"{name}()" for name in methods if not callable(getattr(part, name, None))]
     missing += [name for name in attributes if not hasattr(part, name)]
+    if kind == "store" and not missing:
+        missing = _missing_in_store(part)
     if part is None and missing:
         return "its factory returned nothing: does it lack a return?"
     made = f"an object of class '{type(part).__name__}'"
     return f"its factory returned {made}, which has no {', '.join(missing)}" if missing else None
+
+
+def _missing_in_store(store: Any) -> list[str]:
+    """The methods that a store lacks of the protocols of which it has any; it may well keep no jobs, or jobs alone."""
+    from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore
+
+    memories = _missing(store, MemoryStore)
+    keeps_none = len(memories) == len(_methods(MemoryStore)) - 1  # it closes, and no more
+    missing = [] if keeps_none else [f"{name}()" for name in memories]
+    for concern, protocol in (("jobs", JobStore), ("graph", GraphStore), ("conversations", ConversationStore)):
+        if (part := getattr(store, concern, None)) is not None:
+            missing += [f"{concern}.{name}()" for name in _missing(part, protocol)]
+    return missing
+
+
+def _missing(part: Any, protocol: type) -> list[str]:
+    return [name for name in _methods(protocol) if not callable(getattr(part, name, None))]
+
+
+def _methods(protocol: type) -> list[str]:
+    return [name for name, member in vars(protocol).items() if inspect.isfunction(member) and not name.startswith("_")]
 
 
 def _unusable(provider: Provider, plugin: str | None, cause: str) -> str:

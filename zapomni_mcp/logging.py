@@ -13,6 +13,7 @@ from typing import Any
 
 from zapomni_core.call import current_call_id
 
+_OURS = "zapomni"
 _LONGEST_REPR = 500
 _LONGEST_CHAIN = 20
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -28,13 +29,15 @@ Fields = MutableMapping[str, Any]
 
 def configure(level: str) -> None:
     """Log at that level from now on; calling it again changes the level. Other libraries speak from WARNING on."""
-    root = logging.getLogger()
+    root, ours = logging.getLogger(), logging.getLogger(_OURS)
     if not any(isinstance(handler, _StderrHandler) for handler in root.handlers):
-        root.handlers = _Handlers([*root.handlers, _StderrHandler()])
+        root.handlers = _Handlers([*root.handlers, _OthersHandler()])
+    if not any(isinstance(handler, _StderrHandler) for handler in ours.handlers):
+        ours.addHandler(_StderrHandler())
     wanted = logging.getLevelNamesMapping()[level.upper()]
     others = wanted if wanted == logging.DEBUG else max(wanted, logging.WARNING)
     root.setLevel(others)
-    logging.getLogger("zapomni").setLevel(wanted)
+    ours.setLevel(wanted)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(others, logging.INFO))
     for name in _REPETITIVE:
@@ -48,7 +51,7 @@ def announce(line_fields: Mapping[str, Any]) -> None:
     """Write the one line of the start, whatever the level; the fields may give the `event`."""
     now = datetime.now(UTC).timestamp()
     fields = dict(line_fields)
-    lead = _lead(now, "info", "zapomni", fields.pop("event", "started"))
+    lead = _lead(now, "info", _OURS, fields.pop("event", "started"))
     _write(_as_line(lead | _beside(lead, fields)))
 
 
@@ -70,6 +73,13 @@ class _StderrHandler(logging.Handler):
         return True
 
 
+class _OthersHandler(_StderrHandler):
+    """For the records of other libraries, which reach the root; ours have a handler of their own, that nobody replaces."""
+
+    def filter(self, record: logging.LogRecord) -> Any:
+        return record.name.partition(".")[0] != _OURS and super().filter(record)
+
+
 class _Handlers(list[logging.Handler]):
     """Handlers of which ours stays: a plugin's `logging.basicConfig(force=True)` would take the log away from all others.
 
@@ -79,6 +89,9 @@ class _Handlers(list[logging.Handler]):
     def remove(self, handler: logging.Handler) -> None:
         if not isinstance(handler, _StderrHandler):
             super().remove(handler)
+
+    def clear(self) -> None:
+        self[:] = [handler for handler in self if isinstance(handler, _StderrHandler)]
 
 
 class _LineFormatter(logging.Formatter):

@@ -1,4 +1,4 @@
-"""Runs the server to its end, although a task that a tool left in the background tries to exit."""
+"""Runs the server to its end, although a tool, or a task that it left in the background, tries to exit or stops the loop."""
 
 import asyncio
 import logging
@@ -12,7 +12,10 @@ log = logging.getLogger("zapomni.running")
 
 
 def run_to_the_end(main: Coroutine[Any, Any, T]) -> T:
-    """As asyncio.run, but SystemExit and KeyboardInterrupt end only the task that raised them, unless that is the main one."""
+    """As asyncio.run, but it ends with the main task alone.
+
+    SystemExit and KeyboardInterrupt end only the task that raised them, and nobody else stops the loop.
+    """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         task = loop.create_task(main)
@@ -23,6 +26,10 @@ def run_to_the_end(main: Coroutine[Any, Any, T]) -> T:
                 if task.done() or _is_the_users(error):
                     raise
                 log.error("a_task_tried_to_exit", exc_info=error)  # noqa: TRY400 (it is no failure of ours)
+            except RuntimeError:
+                if task.done():
+                    raise
+                log.error("a_task_stopped_the_loop")  # noqa: TRY400 (the exception tells no more)
 
 
 def _is_the_users(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM ask the server to end, which it does within END_SECONDS; a second one ends it at once."""
+"""SIGINT, SIGTERM and SIGHUP ask the server to end, which it does within END_SECONDS; a second one ends it at once."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from threading import Timer
 END_SECONDS = 20.0
 """Enough for the calls in progress, for those that ignore their cancellation, and to close what is open."""
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ALWAYS = (signal.SIGINT, signal.SIGTERM)
 
 
 @asynccontextmanager
@@ -32,7 +32,8 @@ async def stopping_on_signals() -> AsyncIterator[asyncio.Event]:
         call_off = _end_after(END_SECONDS)
         loop.call_soon_threadsafe(stop.set)
 
-    for number in _SIGNALS:
+    numbers = _heeded()
+    for number in numbers:
         if sys.platform != "win32":  # it wakes a loop that waits, whatever thread is interrupted
             loop.add_signal_handler(number, stop.set)
         signal.signal(number, hear)
@@ -42,11 +43,14 @@ async def stopping_on_signals() -> AsyncIterator[asyncio.Event]:
         if call_off:
             call_off()
         if sys.platform != "win32":
-            for number in _SIGNALS:
+            for number in numbers:
                 loop.remove_signal_handler(number)
 
 
 if sys.platform == "win32":
+
+    def _heeded() -> tuple[signal.Signals, ...]:
+        return _ALWAYS
 
     def _end_after(seconds: float) -> Callable[[], object]:
         """End this process; what is returned calls it off."""
@@ -56,6 +60,11 @@ if sys.platform == "win32":
         return timer.cancel
 
 else:
+
+    def _heeded() -> tuple[signal.Signals, ...]:
+        """A terminal that is closed sends SIGHUP; whoever started us with `nohup` does not want to hear of that."""
+        is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        return _ALWAYS if is_ignored else (*_ALWAYS, signal.SIGHUP)
 
     def _end_after(seconds: float) -> Callable[[], object]:
         """Let the system end this process, whatever it is doing then; what is returned calls it off."""

@@ -14,6 +14,7 @@ ENDINGS = {
     "end of input": lambda server: server.process.stdin.close(),
     "SIGINT": lambda server: server.process.send_signal(signal.SIGINT),
     "SIGTERM": lambda server: server.process.send_signal(signal.SIGTERM),
+    "SIGHUP": lambda server: server.process.send_signal(signal.SIGHUP),
 }
 SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 

@@ -157,6 +157,15 @@ async def test_fail_keeps_nothing_and_says_why(zapomni, server, fault, protocol)
         assert (await app.call("get_stats"))["structuredContent"]["statistics"]["total_memories"] == 0
 
 
+async def test_the_log_tells_of_a_model_that_is_away_in_one_line_with_the_cause(zapomni, server, caplog):
+    server.always(cut())
+    async with zapomni("fail") as app:
+        await add(app)
+    [told] = [record for record in caplog.records if record.name == "zapomni.tools.add_memory"]
+    assert (told.message, told.levelname, told.exc_info) == ("language_model_away", "WARNING", None)
+    assert (told.code, told.cause.partition(":")[0]) == ("NETWORK", "RemoteProtocolError")
+
+
 async def test_fail_says_that_the_same_memory_was_there_before_and_stays(zapomni, server):
     server.always(refuse(500))
     async with zapomni("store_raw") as app:

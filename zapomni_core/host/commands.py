@@ -46,23 +46,28 @@ class Commands:
         self._owned: dict[str, tuple[str, click.Command]] = {}
 
     def check(self, plugin: str, offered: Iterable[Any]) -> "list[click.Command]":
-        """What a plugin offers, if all of it can be taken; PluginError says what is wrong with it."""
+        """What a plugin offers, if all of it are commands; PluginError says what is wrong with it."""
         checked: list[click.Command] = []
         for command in offered:
             name = _name_of(command)
             if any(name == one.name for one in checked):
                 raise PluginError("commands", f"it offers two commands named '{name}'", "rename one of them")
-            if owner := "zapomni" if name in OWN else self._owned.get(name, ("",))[0]:
-                cause = f"command '{name}' already belongs to {f'plugin {owner!r}' if name not in OWN else owner}"
-                raise PluginError("commands", cause, f"call it '{plugin}-{name}', or disable one of the two")
+            if name in OWN:
+                raise _conflict(plugin, name, "zapomni")
             if does_nothing := _async_command(command):
                 cause = f"command '{does_nothing}' is 'async def': nobody would wait for it, and so it would do nothing"
                 raise PluginError("commands", cause, "make it 'def', and call asyncio.run(...) in it")
             checked.append(command)
         return checked
 
+    def check_free(self, plugin: str, commands: "Iterable[click.Command]") -> None:
+        """PluginError where another plugin has a command of the same name."""
+        for name in (str(command.name) for command in commands):
+            if name in self._owned:
+                raise _conflict(plugin, name, f"plugin '{self._owned[name][0]}'")
+
     def take(self, plugin: str, commands: "Iterable[click.Command]") -> None:
-        """Offer a plugin's commands, which were checked."""
+        """Offer a plugin's commands, which were checked and are free."""
         self._owned.update({str(command.name): (plugin, command) for command in commands})
 
     def get(self, name: str) -> "click.Command | None":
@@ -71,6 +76,11 @@ class Commands:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._owned)
+
+
+def _conflict(plugin: str, name: str, owner: str) -> PluginError:
+    fix = f"call it '{plugin}-{name}', or disable one of the two"
+    return PluginError("commands", f"command '{name}' already belongs to {owner}", fix)
 
 
 def _name_of(command: Any) -> str:

@@ -11,6 +11,8 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
+MOMENT_SECONDS = 0.05
+
 
 class Errand:
     """One piece of a plugin's code, under way or done."""
@@ -31,6 +33,14 @@ class Errand:
     def wait(self, seconds: float) -> bool:
         """Whether it is done so many seconds after it was begun; waits until then."""
         return self._done.wait(max(0.0, self._begun + seconds - time.monotonic()))
+
+    def spend(self, patience_seconds: float) -> float:
+        """Wait that long, or until it is done; the patience that is left for the next one.
+
+        So errands are done one after the other; but a slow one goes on while the next ones are begun.
+        """
+        self.wait(patience_seconds)
+        return max(MOMENT_SECONDS, patience_seconds - self.seconds) if self.is_done else MOMENT_SECONDS
 
     def run(self) -> None:
         """Do it, in the thread that it was given to."""

@@ -1,4 +1,4 @@
-"""Checks the hooks a plugin implements, and calls them one plugin at a time.
+"""Checks the hooks a plugin implements, and calls them, each plugin for itself.
 
 pluggy ignores an undecorated function and an unknown name in silence; both are an author's mistake, and told as one.
 """
@@ -20,28 +20,27 @@ SPECS = {name: spec for name, spec in vars(hookspecs).items() if name.startswith
 
 
 class Hooks:
-    """The hooks of all plugins, called for one plugin at a time: one that raises loses no other's results."""
+    """The hooks of one plugin. Nothing is shared with others: neither what it raises nor what it is can harm them.
 
-    def __init__(self) -> None:
-        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
-        self._manager.add_hookspecs(hookspecs)
+    PluginError says what is wrong with them.
+    """
 
-    def add(self, plugin: object, name: str) -> bool:
-        """Check a plugin's hooks and take it in; whether it has any. PluginError says what is wrong with them."""
+    def __init__(self, plugin: object, name: str) -> None:
         functions = _functions(plugin)
         for attribute, function in functions:
             _check(attribute, function, is_method=not isinstance(plugin, ModuleType))
+        self.are_none = not functions
+        self._plugin = plugin
+        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self._manager.add_hookspecs(hookspecs)
         self._manager.register(plugin, name)
-        return bool(functions)
 
-    def call(self, plugin: object, hook: str, **arguments: Any) -> Any:
-        """What one plugin answers to one hook; None where it does not implement it."""
-        others = [one for one in self._manager.get_plugins() if one is not plugin]
-        caller = self._manager.subset_hook_caller(hook, others)
+    def call(self, hook: str, **arguments: Any) -> Any:
+        """What the plugin answers to a hook; None where it does not implement it."""
         try:
-            answers = caller(**arguments)
+            answers = getattr(self._manager.hook, hook)(**arguments)
         except BaseException as error:
-            raise _raised(hook, error, plugin) from error
+            raise _raised(hook, error, self._plugin) from error
         return answers[0] if answers else None
 
 

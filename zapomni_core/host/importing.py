@@ -10,9 +10,6 @@ from zapomni_core.host.errands import Errands
 from zapomni_core.host.import_fixes import import_fix
 from zapomni_core.host.mistakes import quoted
 
-PATIENCE_SECONDS = 1.0
-MOMENT_SECONDS = 0.05
-
 
 class Import:
     """The import of one plugin, under way or done."""
@@ -22,10 +19,9 @@ class Import:
         self._limit = limit_seconds
         self._errand = errands.begin(lambda: _load(found))
 
-    def wait(self, seconds: float) -> float:
-        """Wait that long, or until it is done; the seconds that are left."""
-        self._errand.wait(min(seconds, self._limit))
-        return max(MOMENT_SECONDS, seconds - self._errand.seconds) if self.is_done else MOMENT_SECONDS
+    def spend(self, patience_seconds: float) -> float:
+        """Wait that long, or until it is done, but not over its limit; the patience that is left."""
+        return self._errand.spend(min(patience_seconds, self._limit))
 
     @property
     def is_done(self) -> bool:

@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 
 from zapomni_core.errors import PluginError
 from zapomni_core.host.mistakes import quoted
 from zapomni_core.strangers import failing_alone
+from zapomni_core.watchdog import watched
 
 OnFailure = Callable[[str, PluginError], None]
 
@@ -52,7 +54,7 @@ class _Held:
     async def _hold(self) -> None:
         is_open = False
         with failing_alone(self._tell_of_opening):
-            await self._lifespan.__aenter__()
+            await watched(self._lifespan.__aenter__, "lifespan", plugin=self.plugin)
             is_open = True
             self._settle(None)
         if is_open:
@@ -65,10 +67,15 @@ class _Held:
             if self.failure is None:  # else it has opened too late
                 await self._leave.wait()
         except asyncio.CancelledError as error:
-            if not await self._lifespan.__aexit__(type(error), error, error.__traceback__):
+            if not await self._exit(type(error), error, error.__traceback__):
                 raise
         else:
-            await self._lifespan.__aexit__(None, None, None)
+            await self._exit(None, None, None)
+
+    async def _exit(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await watched(lambda: self._lifespan.__aexit__(kind, error, trace), "lifespan", plugin=self.plugin)
 
     def _settle(self, cause: str | None, told: str | None = None) -> None:
         if not self.settled.is_set():

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -14,14 +15,14 @@ from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import PluginError
 from zapomni_core.host.commands import Commands
 from zapomni_core.host.discovery import Found, name_problem, refusal
-from zapomni_core.host.errands import Errands
+from zapomni_core.host.errands import Errand, Errands
 from zapomni_core.host.hooks import Hooks, as_list, implements
-from zapomni_core.host.importing import PATIENCE_SECONDS, Import
+from zapomni_core.host.importing import Import
 from zapomni_core.host.mistakes import quoted
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool, check_description, check_tool
-from zapomni_core.middleware import STAGES, Middleware
+from zapomni_core.middleware import STAGES, Link
 from zapomni_core.provider import KINDS, Provider, Providers
 from zapomni_core.settings import Settings, ToolSettings, normalise
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import click
 
 SLOW_IMPORT_MS = 500
+# How long all imports together are waited for one after the other, and then all hooks; from then on they overlap.
+PATIENCE_SECONDS = 1.0
 
 Lifespan = AbstractAsyncContextManager[None]
 
@@ -39,16 +42,21 @@ class Offer:
 
     plugin: Any = None
     asked: str = "reading its hooks"
-    has_hooks: bool = True
+    hooks: Hooks | None = None
     returned_nothing: list[str] = field(default_factory=list)
     model: type[BaseModel] | None = None
     settings: BaseModel | None = None
     providers: list[Provider] = field(default_factory=list)
     tools: list[CheckedTool] = field(default_factory=list)
     set_aside: list[CheckedTool] = field(default_factory=list)
-    middleware: list[Middleware] = field(default_factory=list)
+    own_names: dict[str, str] = field(default_factory=dict)
+    middleware: list[Link] = field(default_factory=list)
     commands: "list[click.Command]" = field(default_factory=list)
     lifespan: Lifespan | None = None
+
+
+Asked = tuple[PluginReport, str, Offer]
+"""A plugin that is asked for what it offers: its report, its name, its offer."""
 
 
 class Loader:
@@ -70,7 +78,6 @@ class Loader:
         self._registry = registry
         self._dispatcher = dispatcher
         self._providers = providers
-        self._hooks = Hooks()
         self._errands = Errands()
         self._patience = PATIENCE_SECONDS
         self._offers: dict[int, Offer] = {}
@@ -87,10 +94,9 @@ class Loader:
             started = [(report, one, self._begin(report, one)) for report, one in imports]
             if not all(import_.is_done for _, _, import_ in started if import_):
                 meanwhile()
-            opened = [(report, one, self._open(report, one, import_)) for report, one, import_ in started if import_]
-            for report, one, offer in opened:
-                if report.state != "failed":
-                    self._take(report, one.name, offer)
+            opened = [(report, one.name, self._open(report, import_)) for report, one, import_ in started if import_]
+            self._ask(opened, self._declare, self._provide)
+            self._ask(opened, self._stage, self._accept)
         self._take_set_aside()
 
     def offer(self, report: PluginReport) -> Offer:
@@ -115,12 +121,11 @@ class Loader:
             report.fail(PluginError("discover", problem, f"{fix}, or uninstall one of the two" if taken else fix))
             return None
         begun = Import(found, self._settings.plugins.import_seconds, self._errands)
-        # One after the other; but slow ones go on while the next ones are imported, and all of them share our patience.
-        self._patience = begun.wait(self._patience)
+        self._patience = begun.spend(self._patience)
         return begun
 
-    def _open(self, report: PluginReport, found: Found, under_way: Import) -> Offer:
-        """Import a plugin, and take what it provides."""
+    def _open(self, report: PluginReport, under_way: Import) -> Offer:
+        """Import a plugin; it offers nothing yet."""
         offer = self._offers[id(report)] = Offer()
         try:
             offer.plugin = under_way.finish()
@@ -132,67 +137,91 @@ class Loader:
             report.warnings.append(
                 f"its import took {report.import_ms:.0f} ms: import heavy libraries where they are used"
             )
-        if self._ask(report, offer, lambda: self._declare(offer, found.name)):
-            self._providers.take(found.name, offer.providers)
         return offer
 
-    def _take(self, report: PluginReport, name: str, offer: Offer) -> None:
-        if self._ask(report, offer, lambda: self._stage(offer, name)):
-            self._accept(report, name, offer)
-        else:
-            self._providers.withdraw(name)
+    def _ask(
+        self,
+        opened: Sequence[Asked],
+        ask: Callable[[Offer, str], None],
+        take: Callable[[PluginReport, str, Offer], None],
+    ) -> None:
+        """Ask every plugin that has not failed, and take what they answer, in their order; each fails alone."""
+        patience = min(PATIENCE_SECONDS, self._settings.plugins.import_seconds)
+        under_way: list[tuple[Asked, Errand]] = []
+        for report, name, offer in opened:
+            if report.state != "failed":
+                errand = self._errands.begin(partial(ask, offer, name))
+                patience = errand.spend(patience)
+                under_way.append(((report, name, offer), errand))
+        for (report, name, offer), errand in under_way:
+            try:
+                self._check_done(errand, offer)
+                take(report, name, offer)
+            except PluginError as error:
+                report.fail(error)
+                self._providers.withdraw(name)
 
-    def _ask(self, report: PluginReport, offer: Offer, function: Callable[[], None]) -> bool:
-        """Whether a plugin's own code came back well and in time; it fails alone, and the report says why."""
+    def _check_done(self, errand: Errand, offer: Offer) -> None:
+        """Wait for a plugin's own code; PluginError where it does not come back well and in time."""
         limit = self._settings.plugins.import_seconds
-        errand = self._errands.begin(function)
         if not errand.wait(limit):
             fix = "hooks only declare: do slow work in the lifespan or in a call, or raise plugins.import_seconds"
-            report.fail(PluginError("hooks", f"{offer.asked} took longer than {limit:g} s", fix))
-        elif isinstance(errand.error, PluginError):
-            report.fail(errand.error)
-        elif errand.error is not None:
+            raise PluginError("hooks", f"{offer.asked} took longer than {limit:g} s", fix)
+        if isinstance(errand.error, PluginError):
+            raise errand.error
+        if errand.error is not None:
             cause = quoted(errand.error, offer.plugin)
             told = f"it raised {type(errand.error).__name__}"
-            report.fail(PluginError("hooks", cause, "mend or update the plugin, or disable it", told=told))
-        return report.state != "failed"
+            raise PluginError("hooks", cause, "mend or update the plugin, or disable it", told=told)
+
+    def _provide(self, _report: PluginReport, name: str, offer: Offer) -> None:
+        for provider in offer.providers:
+            if (owner := self._providers.owner(provider)) is not None:
+                cause = f"{provider.kind} '{provider.name}' already belongs to plugin '{owner}'"
+                fix = f"rename it, or disable the other: zapomni plugins disable {owner}"
+                raise PluginError("providers", cause, fix)
+        self._providers.take(name, offer.providers)
 
     def _accept(self, report: PluginReport, name: str, offer: Offer) -> None:
+        for tool in offer.tools:
+            if (owner := self._registry.owner(tool.name)) is not None:
+                raise _conflict(name, offer.own_names[tool.name], tool.name, owner)
+        self.commands.check_free(name, offer.commands)
         self._registry.take(offer.tools)
-        self._dispatcher.use(name, offer.middleware)
+        self._dispatcher.use(offer.middleware)
         self.commands.take(name, offer.commands)
         self._set_aside += offer.set_aside
         if offer.lifespan is not None:
             self.lifespans[name] = offer.lifespan
         report.state = "loaded"
-        if not offer.has_hooks:
+        if offer.hooks is not None and offer.hooks.are_none:
             report.warnings.append(
                 "it implements no hook, and so offers nothing: write @hookimpl above def zapomni_tools(), and return its tools"
             )
         report.warnings += [f"{hook} returned nothing: does it lack a return?" for hook in offer.returned_nothing]
         report.tools = [tool.name for tool in offer.tools]
-        report.middleware = [f"{one.stage} {type(one).__name__}" for one in offer.middleware]
+        report.middleware = [f"{one.stage} {type(one.middleware).__name__}" for one in offer.middleware]
         report.commands = [str(command.name) for command in offer.commands]
 
     def _declare(self, offer: Offer, name: str) -> None:
         """Ask a plugin for what the others may depend on; runs in a thread, and changes nothing but the offer."""
-        offer.has_hooks = self._hooks.add(offer.plugin, name)
+        offer.hooks = Hooks(offer.plugin, name)
         offer.settings = self._plugin_settings(offer, name)
         provided = self._list(offer, "zapomni_providers", settings=offer.settings)
-        offer.providers = [self._check_provider(one) for one in provided]
+        offer.providers = _check_providers(provided)
 
     def _stage(self, offer: Offer, name: str) -> None:
         """Ask a plugin for all the rest; runs in a thread, and changes nothing but the offer."""
         given = {"engine": self._engine, "settings": offer.settings}
         for tool in self._list(offer, "zapomni_tools", **given):
             self._stage_tool(offer, tool, name)
-        offer.middleware = [_check_middleware(one) for one in self._list(offer, "zapomni_middleware", **given)]
+        offer.middleware = [_check_middleware(one, name) for one in self._list(offer, "zapomni_middleware", **given)]
         offer.commands = self.commands.check(name, self._list(offer, "zapomni_commands", **given))
         offer.lifespan = _check_lifespan(self._call(offer, "zapomni_lifespan", **given))
 
     def _call(self, offer: Offer, hook: str, **given: Any) -> Any:
         offer.asked = hook
-        answer = self._hooks.call(offer.plugin, hook, **given)
+        answer = offer.hooks.call(hook, **given) if offer.hooks is not None else None
         # Of a lifespan, None is an answer too: there is nothing to open.
         if answer is None and hook != "zapomni_lifespan" and implements(offer.plugin, hook):
             offer.returned_nothing.append(hook)
@@ -226,10 +255,9 @@ class Loader:
             return
         if settings.owner not in (None, normalise(plugin)):
             offer.set_aside.append(checked)
-        elif (owner := self._registry.owner(checked.name)) is not None:
-            raise _conflict(plugin, offered, checked.name, owner)
         else:
             offer.tools.append(checked)
+            offer.own_names[checked.name] = offered
 
     def _read_tool(self, offer: Offer, tool: Any, plugin: str) -> tuple[str, CheckedTool, ToolSettings]:
         """A tool's own name, its checked parts, and the user's word on it; its properties may do anything."""
@@ -249,18 +277,6 @@ class Loader:
         name = repr(offered) if isinstance(offered, str) else f"of {type(tool).__name__}"
         fix = "mend the tool, or ask the plugin's author"
         raise PluginError("tools", f"tool {name}: {cause}", fix, told=f"tool {name}: {told}")
-
-    def _check_provider(self, provider: Any) -> Provider:
-        if not isinstance(provider, Provider) or not callable(provider.factory):
-            fix = f"return Provider(kind=..., name=..., factory=...), with a kind of {', '.join(KINDS)}"
-            raise PluginError("providers", "zapomni_providers offers something that is no provider", fix)
-        if provider.kind not in KINDS:
-            cause = f"provider '{provider.name}' is of kind '{provider.kind}', and there is no such kind"
-            raise PluginError("providers", cause, f"the kinds are: {', '.join(KINDS)}")
-        if (owner := self._providers.owner(provider)) is not None:
-            cause = f"{provider.kind} '{provider.name}' already belongs to plugin '{owner}'"
-            raise PluginError("providers", cause, f"rename it, or disable the other: zapomni plugins disable {owner}")
-        return provider
 
     def _take_set_aside(self) -> None:
         """A tool that another plugin was preferred for is offered after all where that plugin did not come."""
@@ -297,7 +313,31 @@ def _conflict(plugin: str, offered: str, name: str, owner: str) -> PluginError:
     return PluginError("tools", f"tool '{name}' already belongs to plugin '{owner}'", fix)
 
 
-def _check_middleware(middleware: Any) -> Middleware:
+def _check_providers(offered: Sequence[Any]) -> list[Provider]:
+    checked: list[Provider] = []
+    for provider in map(_check_provider, offered):
+        if any((provider.kind, provider.name) == (one.kind, one.name) for one in checked):
+            cause = f"it offers two parts of kind '{provider.kind}' named '{provider.name}'"
+            raise PluginError("providers", cause, "rename one of them")
+        checked.append(provider)
+    return checked
+
+
+def _check_provider(provider: Any) -> Provider:
+    if not isinstance(provider, Provider) or not callable(provider.factory):
+        fix = f"return Provider(kind=..., name=..., factory=...), with a kind of {', '.join(KINDS)}"
+        raise PluginError("providers", "zapomni_providers offers something that is no provider", fix)
+    if provider.kind not in KINDS:
+        cause = f"provider '{provider.name}' is of kind '{provider.kind}', and there is no such kind"
+        raise PluginError("providers", cause, f"the kinds are: {', '.join(KINDS)}")
+    if not isinstance(provider.name, str) or not provider.name.strip():
+        cause = f"a provider of kind '{provider.kind}' has the name {provider.name!r}, which nobody could choose"
+        raise PluginError("providers", cause, "give it a name that the user writes in the settings")
+    return provider
+
+
+def _check_middleware(middleware: Any, plugin: str) -> Link:
+    """The middleware with its stage, which is read once: a property that changes its mind later changes nothing."""
     stage = getattr(middleware, "stage", None)
     if stage not in STAGES:
         raise PluginError("middleware", f"stage {stage!r} is none", f"set stage to one of {', '.join(STAGES)}")
@@ -308,8 +348,7 @@ def _check_middleware(middleware: Any) -> Middleware:
     except TypeError:
         cause = "it cannot be called with a call and call_next"
         raise PluginError("middleware", cause, "write 'async def __call__(self, call, call_next)'") from None
-    checked: Middleware = middleware
-    return checked
+    return Link(plugin, stage, middleware)
 
 
 def _check_lifespan(lifespan: Any) -> Lifespan | None:

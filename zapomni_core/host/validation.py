@@ -9,6 +9,7 @@ from typing import Any
 
 from zapomni_core.host.accepting import Accepts, acceptor
 from zapomni_core.host.schemas import check_schema, is_json, validator
+from zapomni_core.middleware import copied
 
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]*")
 NAME_LENGTH = 50
@@ -25,7 +26,7 @@ HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 
 @dataclass(frozen=True)
 class CheckedTool:
-    """A tool that met the rules, its parts read once: a property that changes its mind later changes nothing."""
+    """A tool that met the rules, its parts read once: what changes its mind later, a property or a dict, changes nothing."""
 
     tool: Any
     name: str
@@ -120,7 +121,7 @@ def _check_input_schema(schema: Any) -> dict[str, Any]:
     if "properties" not in schema:
         raise ValueError("Tool input_schema must have 'properties' field")
     check_schema(schema, "Tool input_schema")
-    return schema
+    return dict(copied(schema))
 
 
 def _check_output_schema(schema: Any) -> dict[str, Any] | None:
@@ -129,7 +130,7 @@ def _check_output_schema(schema: Any) -> dict[str, Any] | None:
     if not isinstance(schema, dict) or schema.get("type") != "object":
         raise ValueError("Tool output_schema must be a dict with type='object'")
     check_schema(schema, "Tool output_schema")
-    return schema
+    return dict(copied(schema))
 
 
 def _check_execute(tool: Any) -> Callable[[dict[str, Any]], Any]:

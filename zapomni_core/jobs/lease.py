@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 
+from zapomni_core.failures import writable
 from zapomni_db.errors import DatabaseError
 from zapomni_db.records import Job
 from zapomni_db.store import JobStore
@@ -30,7 +31,7 @@ class Lease:
     async def progress(self, fraction: float | None, message: str = "") -> None:
         """Note how far the job is; it is written with the next renewal, which comes at once if none was just now."""
         self._fraction = None if fraction is None else min(max(float(fraction), 0.0), 1.0)
-        self._message = message
+        self._message = writable(message or "")
         self._told.set()
 
     async def keep(self) -> None:

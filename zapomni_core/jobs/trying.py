@@ -3,6 +3,7 @@
 import random
 
 from zapomni_core.errors import ZapomniError
+from zapomni_core.failures import writable
 from zapomni_db.errors import DatabaseError, InvalidInputError
 
 FIRST_SECONDS = 2.0
@@ -24,4 +25,4 @@ def told(error: BaseException) -> str:
     """What is kept of a failure: its type, and its message only where one of ours wrote it, for others may quote a memory."""
     name = type(error).__name__
     text = " ".join(str(error).split()) if isinstance(error, _MEANT_FOR_PEOPLE) else ""
-    return f"{name}: {text}"[:LONGEST_ERROR] if text else name
+    return writable(f"{name}: {text}"[:LONGEST_ERROR] if text else name)

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from zapomni_core.errors import ProcessingError
+from zapomni_core.failures import writable
+from zapomni_core.jobs.embedding import KIND as EMBED
 from zapomni_core.jobs.kinds import Kinds, Postpone
 from zapomni_core.jobs.lease import Lease
 from zapomni_core.jobs.trying import seconds_after, told
+from zapomni_core.watchdog import watched
 from zapomni_db.errors import DatabaseError
 from zapomni_db.records import Job
 
@@ -91,11 +94,16 @@ class Worker:
         """Do jobs until it is asked to end; from so many seconds on, unless it is woken before."""
         if delay:
             await self._wait(delay)
+        turn, is_away = self._first_turn, False
         while not self._ending.is_set():
+            self._woken.clear()
             try:
-                await self._turn()
-            except DatabaseError:
-                log.warning("jobs_out_of_reach", exc_info=True)
+                await turn()
+                turn, is_away = self._turn, False
+            except DatabaseError as error:
+                # The traceback is told once: a store may be away all night, and is looked for every half minute.
+                log.warning("jobs_out_of_reach", exc_info=not is_away, extra={"error": type(error).__name__})
+                is_away = True
                 await self._rest(None)
 
     async def finish(self, kind: str) -> None:
@@ -106,9 +114,17 @@ class Worker:
                 return
             await self._begin(job)
 
+    async def _first_turn(self) -> None:
+        """Queue the making of vectors anew where it failed for good: a process that begins may have what the last one lacked.
+
+        Not where it ended its processes: it would end this one too.
+        """
+        failed = await self._engine.jobs.list(self._engine.workspace, state="failed", kind=EMBED)
+        if harmless := [job.id for job in failed if job.attempts <= self._attempts]:
+            await self._engine.jobs.retry(self._engine.workspace, harmless)
+
     async def _turn(self) -> None:
         """Do the next job, or rest until there may be one."""
-        self._woken.clear()
         await self._engine.measure_queue()
         job = await self._engine.jobs.claim(self._kinds.names, self.name, self._lease_seconds)
         if job is None:
@@ -170,8 +186,9 @@ class Worker:
 
     async def _run(self, job: Job, lease: Lease) -> Mapping[str, Any]:
         engine = self._engine.in_workspace(job.workspace)
+        whose = {"plugin": self._kinds.owner(job.kind), "job": job.id, "kind": job.kind}
         try:
-            return await self._kinds.get(job.kind).run(engine, job, lease.progress) or {}
+            return await watched(lambda: self._kinds.run(engine, job, lease.progress), "job", **whose)
         except (SystemExit, KeyboardInterrupt) as error:
             # Raised within a task, these would end the server.
             raise ProcessingError(f"it raised {type(error).__name__}") from error
@@ -179,11 +196,12 @@ class Worker:
     async def _postpone(self, job: Job, wish: Postpone) -> None:
         now = self._clock()
         if now - (job.postponed_since or now) > POSTPONED_AT_MOST:
-            reason = f"postponed for more than {POSTPONED_AT_MOST.days} days: {wish.reason}"
+            reason = f"postponed for more than {POSTPONED_AT_MOST.days} days: {writable(wish.reason)}"
             await self._engine.jobs.fail(job.id, self.name, reason, None)
         else:
-            later = now + timedelta(seconds=wish.seconds)
-            await self._engine.jobs.release(job.id, self.name, later, wish.reason)
+            seconds = min(max(wish.seconds, SHORTEST_PAUSE), POSTPONED_AT_MOST.total_seconds())
+            later = now + timedelta(seconds=seconds)
+            await self._engine.jobs.release(job.id, self.name, later, writable(wish.reason))
 
     async def _fail(self, job: Job, error: BaseException) -> None:
         """Try it again later, or never, if that was the last attempt."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from zapomni_core.engine import MemoryEngine
+from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.failures import describe_failure
 from zapomni_core.responses import ErrorResponse, response_schema
 from zapomni_core.tool import ToolResult
@@ -53,7 +54,10 @@ class MemoryTool(ABC, Generic[RequestT]):
     def _format_error(self, error: Exception) -> dict[str, Any]:
         """The answer that tells of a failure; complete only in the log, unless it is the caller's to mend."""
         response = describe(error)
-        if response.error_type not in ("validation", "not_found"):
+        if isinstance(error, LLMUnavailableError):
+            told = {"tool": self.name, "code": response.error_code, "cause": error.root_cause}
+            self.logger.warning("language_model_away", extra=told)
+        elif response.error_type not in ("validation", "not_found"):
             self.logger.error("tool_failed", exc_info=error, extra={"tool": self.name})
         text = f"Error: {response.message}" + (f" {response.suggestion}" if response.suggestion else "")
         return ToolResult.error(text, structured=response.model_dump(mode="json"))

@@ -10,9 +10,9 @@ from zapomni_core import call
 from zapomni_core.dispatch import Dispatcher
 from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError, UnknownToolError
 from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.middleware import Link
 from zapomni_core.plugin import ToolResult, current_call
 from zapomni_core.results import ERROR_KEY
-from zapomni_core.watchdog import Watchdog
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 
 ANY_OBJECT = {"type": "object", "properties": {}}
@@ -58,6 +58,10 @@ def dispatcher_of(*tools, **options):
     for tool in tools:
         registry.register(tool, plugin="guest")
     return Dispatcher(registry, **options)
+
+
+def use(dispatcher, middleware):
+    dispatcher.use([Link("guest", one.stage, one) for one in middleware])
 
 
 def raising(error):
@@ -140,6 +144,22 @@ async def test_whatever_a_tool_raises_becomes_a_result_that_tells_nothing_privat
 async def test_a_cancelled_error_that_nobody_asked_for_is_a_failure_of_the_tool():
     result = await dispatcher_of(LocalTool(raising(asyncio.CancelledError()))).call("probe", {})
     assert error_of(result)["error_type"] == "internal"
+
+
+@pytest.mark.parametrize("stage", ["tool", "transform", "guard"])
+async def test_whoever_cancels_its_own_task_fails_alone(stage, caplog):
+    """The task of whoever serves the client goes on, and is told."""
+
+    async def cancel(*_given):
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+
+    dispatcher = dispatcher_of(LocalTool(cancel if stage == "tool" else done))
+    use(dispatcher, [] if stage == "tool" else [Around(stage, cancel)])
+    assert error_of(await dispatcher.call("probe", {}))["error_type"] == "internal"
+    assert asyncio.current_task().cancelling() == 0
+    assert (caplog.records[-1].message, caplog.records[-1].tool) == ("tool_failed", "probe")
+    assert dispatcher.counts["probe"].errors == {"internal": 1}
 
 
 @pytest.mark.parametrize(
@@ -333,6 +353,39 @@ async def test_the_limit_counts_from_the_last_sign_of_progress():
     assert seen[-1] == (7, 8, "working")
 
 
+async def test_progress_that_is_no_number_is_a_sign_of_progress_and_no_more():
+    heard = []
+
+    async def hear(*told):
+        heard.append(told)
+
+    async def divide_by_zero(_arguments):
+        for done, total in [(float("nan"), 2), (float("inf"), 2), (1, float("inf")), (2, float("nan"))]:
+            await current_call().progress(done, total, "working")
+        return ToolResult.text("done")
+
+    await dispatcher_of(LocalTool(divide_by_zero)).call("probe", {}, on_progress=hear)
+    assert heard == [(1, None, "working"), (2, None, "working")]
+
+
+async def test_progress_of_a_threads_own_loop_is_told_on_the_loop_of_the_call():
+    heard = []
+
+    async def hear(done, _total, _message):
+        heard.append((done, threading.get_ident()))
+
+    async def work_in_a_thread(_arguments):
+        def work():
+            for step in range(3):
+                asyncio.run(current_call().progress(step))
+
+        await asyncio.to_thread(work)
+        return ToolResult.text("done")
+
+    await dispatcher_of(LocalTool(work_in_a_thread)).call("probe", {}, on_progress=hear)
+    assert heard == [(step, threading.get_ident()) for step in range(3)]
+
+
 async def heard_of(body, monkeypatch, **parts):
     """What a client hears of a call whose every silence is long enough for a beat; the body is given what was heard."""
     monkeypatch.setattr(call, "BEAT_SECONDS", 0.001)
@@ -461,7 +514,7 @@ async def test_middleware_stands_in_its_stages_around_the_tool():
         return Around(stage, body)
 
     dispatcher = dispatcher_of(LocalTool(done))
-    dispatcher.use("guest", [noting("guard"), noting("transform"), noting("observe")])
+    use(dispatcher, [noting("guard"), noting("transform"), noting("observe")])
     await dispatcher.call("probe", {})
     assert order == ["observe", "transform", "guard", "after guard", "after transform", "after observe"]
 
@@ -479,7 +532,7 @@ async def test_observers_see_refused_and_unknown_calls():
         return result
 
     dispatcher = dispatcher_of(LocalTool(done, input_schema=STRICT))
-    dispatcher.use("guest", [Around("observe", watch)])
+    use(dispatcher, [Around("observe", watch)])
     await dispatcher.call("probe", {})
     with pytest.raises(UnknownToolError):
         await dispatcher.call("nobody", {})
@@ -497,7 +550,7 @@ async def test_an_observer_can_neither_fail_a_call_nor_change_it(when, caplog):
         return ToolResult.text("something else")
 
     dispatcher = dispatcher_of(LocalTool(done))
-    dispatcher.use("guest", [Around("observe", meddle)])
+    use(dispatcher, [Around("observe", meddle)])
     assert await dispatcher.call("probe", {}) == ToolResult.text("done")
     assert dispatcher.counts["probe"].calls == 1
     assert (when == "instead") or caplog.records[-1].message == "observer_failed"
@@ -514,7 +567,7 @@ async def test_whatever_an_observer_raises_the_call_stands(when, raised, caplog)
         raise raised
 
     dispatcher = dispatcher_of(LocalTool(done))
-    dispatcher.use("guest", [Around("observe", fail)])
+    use(dispatcher, [Around("observe", fail)])
     assert await dispatcher.call("probe", {}) == ToolResult.text("done")
     assert caplog.records[-1].message == "observer_failed"
 
@@ -536,7 +589,7 @@ async def test_an_observer_that_hangs_loses_no_answer(when, heeds, monkeypatch, 
                     raise
 
     dispatcher = dispatcher_of(LocalTool(done))
-    dispatcher.use("guest", [Around("observe", hang)])
+    use(dispatcher, [Around("observe", hang)])
     assert await dispatcher.call("probe", {}) == ToolResult.text("done")
     assert [record.message for record in caplog.records] == ["observer_is_late"]
     release.set()
@@ -553,7 +606,7 @@ async def test_what_an_observer_does_to_what_it_sees_changes_nothing():
         result["content"].clear()
 
     dispatcher = dispatcher_of(LocalTool(show))
-    dispatcher.use("guest", [Around("observe", meddle), Around("observe", meddle)])
+    use(dispatcher, [Around("observe", meddle), Around("observe", meddle)])
     assert await dispatcher.call("probe", {"list": ["one"]}) == ToolResult.text("x", structured={"given": ["one"]})
 
 
@@ -572,7 +625,7 @@ async def test_an_observer_sees_that_a_call_was_cancelled_and_holds_nothing_up()
             raise
 
     dispatcher = dispatcher_of(LocalTool(wait))
-    dispatcher.use("guest", [Around("observe", watch)])
+    use(dispatcher, [Around("observe", watch)])
     call = asyncio.create_task(dispatcher.call("probe", {}))
     await running.wait()
     call.cancel()
@@ -594,7 +647,7 @@ async def test_an_observer_that_asks_twice_runs_the_tool_once():
         return await call_next(call)
 
     dispatcher = dispatcher_of(LocalTool(count))
-    dispatcher.use("guest", [Around("observe", twice)])
+    use(dispatcher, [Around("observe", twice)])
     await dispatcher.call("probe", {})
     assert calls == [1]
 
@@ -604,7 +657,7 @@ async def test_what_a_transform_wrote_is_validated():
         return await call_next(replace(call, arguments={"text": 5}))
 
     dispatcher = dispatcher_of(LocalTool(done, input_schema=STRICT))
-    dispatcher.use("guest", [Around("transform", rewrite)])
+    use(dispatcher, [Around("transform", rewrite)])
     assert error_of(await dispatcher.call("probe", {"text": "fine"}))["message"] == "text must be string"
 
 
@@ -630,18 +683,18 @@ async def test_a_call_of_another_tool_waits_for_that_tools_plugin_and_guards_see
     registry.register(LocalTool(done, "other"), plugin="two")
     registry.register(LocalTool(done, "ill"), plugin="three")
     dispatcher = Dispatcher(registry, gate=gate)
-    dispatcher.use("guest", [redirecting("other"), Around("guard", watch)])
+    use(dispatcher, [redirecting("other"), Around("guard", watch)])
     assert (await dispatcher.call("probe", {}))["isError"] is False
     assert seen == [("other", "two")]
     dispatcher.withdraw("guest")
-    dispatcher.use("guest", [redirecting("ill")])
+    use(dispatcher, [redirecting("ill")])
     assert error_of(await dispatcher.call("probe", {}))["message"] == "ill is ill"
 
 
 async def test_a_call_of_another_tool_still_keeps_what_the_tool_that_was_called_promises():
     promising = LocalTool(done, output_schema=OUTPUT)
     dispatcher = dispatcher_of(promising, LocalTool(returning(ToolResult.text("x", structured={"a": 1})), "other"))
-    dispatcher.use("guest", [redirecting("other")])
+    use(dispatcher, [redirecting("other")])
     assert (await dispatcher.call("probe", {}))["_meta"][ERROR_KEY]["error_code"] == "INVALID_RESULT"
 
 
@@ -650,7 +703,7 @@ async def test_a_transforms_own_answer_is_checked_like_a_tools():
         return {"content": "nonsense"}
 
     dispatcher = dispatcher_of(LocalTool(done))
-    dispatcher.use("guest", [Around("transform", answer)])
+    use(dispatcher, [Around("transform", answer)])
     assert error_of(await dispatcher.call("probe", {}))["error_code"] == "INVALID_RESULT"
 
 
@@ -666,7 +719,7 @@ async def test_a_transform_or_guard_that_fails_fails_the_call_closed(stage):
         raise RuntimeError("secret")
 
     dispatcher = dispatcher_of(LocalTool(body))
-    dispatcher.use("guest", [Around(stage, broken)])
+    use(dispatcher, [Around(stage, broken)])
     assert error_of(await dispatcher.call("probe", {}))["error_type"] == "internal"
     assert ran == []
 
@@ -676,7 +729,7 @@ async def test_a_guard_may_refuse_with_a_reason():
         raise ToolError(f"{call.name} needs approval")
 
     dispatcher = dispatcher_of(LocalTool(done))
-    dispatcher.use("guest", [Around("guard", refuse)])
+    use(dispatcher, [Around("guard", refuse)])
     assert error_of(await dispatcher.call("probe", {}))["message"] == "probe needs approval"
     dispatcher.withdraw("guest")
     assert (await dispatcher.call("probe", {}))["isError"] is False
@@ -710,7 +763,8 @@ async def test_a_tool_whose_plugin_cannot_start_is_refused_without_running():
     assert (error["message"], error["error_code"], error["status_code"]) == ("probe is ill", "PLUGIN_UNAVAILABLE", 503)
 
 
-async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog):
+async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog, monkeypatch):
+    monkeypatch.setattr("zapomni_core.watchdog.PATIENCE_SECONDS", 0.05)
     reported = threading.Event()
 
     class Noticing(logging.Handler):
@@ -730,7 +784,6 @@ async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog):
         return ToolResult.text("done")
 
     dispatcher = dispatcher_of(LocalTool(done, "innocent"), LocalTool(block, "blocker"))
-    dispatcher._watchdog = Watchdog(patience_seconds=0.05)
     handler = Noticing()
     logging.getLogger().addHandler(handler)
     try:

@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import logging
 import sys
 import threading
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from types import ModuleType
 
 import pytest
@@ -41,6 +43,16 @@ def offering(*tools, **hooks):
     return plugin
 
 
+def providing(*providers):
+    """A plugin that offers these providers."""
+
+    @hookimpl
+    def zapomni_providers():
+        return providers
+
+    return offering(zapomni_providers=zapomni_providers)
+
+
 def load(settings=None, **plugins):
     app = App(Settings.model_validate(settings or {}))
     app.load([Found(name, f"zapomni-plugin-{name}", "1.0", plugin=plugin) for name, plugin in plugins.items()])
@@ -69,6 +81,19 @@ def test_a_plugins_tools_are_taken_in_the_order_offered():
     assert names(app) == ["first", "second"]
     assert app.report.get("one").tools == ["first", "second"]
     assert [one.plugin for one in app.registry] == ["one", "one"]
+
+
+def test_a_schema_that_changes_after_it_was_checked_changes_nothing():
+    changing = make_tool("one")
+    changing.output_schema = {"type": "object", "properties": {}}
+    schemas = [changing.input_schema, changing.output_schema]
+    app = load(guest=offering(changing))
+    for schema in schemas:
+        schema["properties"][5] = object()
+        schema["type"] = "array"
+    [kept] = app.registry
+    assert (kept.input_schema["type"], kept.input_schema["properties"]) == ("object", {})
+    assert kept.output_schema == {"type": "object", "properties": {}}
 
 
 def test_a_plugin_may_offer_nothing():
@@ -161,6 +186,59 @@ def test_an_error_that_cannot_even_be_read_is_a_failure_of_its_plugin():
         raise UnreadableError
 
     assert "its text raised SystemExit" in failure(load(bad=offering(zapomni_tools=zapomni_tools)), "bad").cause
+
+
+@pytest.mark.parametrize("hook", ["zapomni_providers", "zapomni_tools"])
+def test_slow_hooks_of_several_plugins_do_not_add_up(hook, monkeypatch):
+    """Each waits for all the others, and would be too late if they were asked one after the other."""
+    monkeypatch.setattr("zapomni_core.host.loading.PATIENCE_SECONDS", 0.05)
+    meeting = threading.Barrier(5, timeout=20)
+
+    def meet():
+        meeting.wait()
+        return []
+
+    slow = [offering(**{hook: hookimpl(specname=hook)(meet)}) for _ in range(5)]
+    app = App(Settings.model_validate({"plugins": {"import_seconds": 10}}))
+    app.load([Found(f"guest{number}", plugin=plugin) for number, plugin in enumerate(slow)])
+    assert [report.cause for report in app.report] == [None] * 5
+
+
+def test_the_first_owner_keeps_a_name_however_slow_it_is(monkeypatch):
+    monkeypatch.setattr("zapomni_core.host.loading.PATIENCE_SECONDS", 0.05)
+    second_was_asked = threading.Event()
+
+    @hookimpl
+    def slow():
+        assert second_was_asked.wait(20)
+        return [make_tool("search", "the first one's")]
+
+    @hookimpl
+    def quick():
+        second_was_asked.set()
+        return [make_tool("search", "the second one's")]
+
+    app = load(
+        {"plugins": {"import_seconds": 20}}, alpha=offering(zapomni_tools=slow), beta=offering(zapomni_tools=quick)
+    )
+    assert failure(app, "beta").cause == "tool 'search' already belongs to plugin 'alpha'"
+    assert app.registry.owner("search") == "alpha"
+
+
+@dataclass
+class Unhashable:
+    """A plugin that cannot be put into a set, as no instance of a plain dataclass can."""
+
+    tool_name: str
+
+    @hookimpl
+    def zapomni_tools(self):
+        return [make_tool(self.tool_name)]
+
+
+def test_a_plugin_may_be_an_object_that_cannot_be_hashed_and_equals_another():
+    app = load(first=Unhashable("one"), second=Unhashable("two"), third=offering(make_tool("three")))
+    assert names(app) == ["one", "two", "three"]
 
 
 def test_a_hundred_plugins_need_no_hundred_threads():
@@ -584,6 +662,16 @@ def test_a_file_whose_name_will_not_do_is_to_be_renamed(tmp_path, name):
     assert "entry point" not in report.fix
 
 
+def test_a_plugin_that_sets_logging_up_its_own_way_silences_no_report(caplog):
+    @hookimpl
+    def zapomni_tools():
+        logging.getLogger("zapomni.app").disabled = True  # as logging.config.dictConfig does to every logger there is
+        raise RuntimeError
+
+    load(guest=offering(zapomni_tools=zapomni_tools))
+    assert [record.plugin for record in caplog.records if record.message == "plugin_failed"] == ["guest"]
+
+
 def test_a_plugin_without_hooks_is_told_that_it_offers_nothing(caplog):
     forgetful = ModuleType("forgetful")
     forgetful.greet = make_tool("greet")
@@ -609,6 +697,28 @@ def test_a_hook_that_returns_nothing_is_asked_whether_it_lacks_a_return(caplog, 
 def test_a_hook_may_offer_nothing_on_purpose():
     nothing_to_open = hookimpl(specname="zapomni_lifespan")(lambda: None)
     assert load(good=offering(zapomni_lifespan=nothing_to_open)).report.get("good").warnings == []
+
+
+@pytest.mark.parametrize("name", ["", " ", 5, None, ["list"]])
+def test_a_provider_that_nobody_could_choose_is_refused(name):
+    plugin = providing(Provider(kind="embedder", name=name, factory=print))
+    report = failure(load(guest=plugin), "guest")
+    assert (report.stage, report.cause) == (
+        "providers",
+        f"a provider of kind 'embedder' has the name {name!r}, which nobody could choose",
+    )
+
+
+def test_two_providers_of_one_name_in_one_plugin_are_the_authors_mistake():
+    twice = [Provider(kind="embedder", name="mine", factory=print) for _ in range(2)]
+    report = failure(load(guest=providing(*twice)), "guest")
+    assert (report.stage, report.cause) == ("providers", "it offers two parts of kind 'embedder' named 'mine'")
+
+
+def test_the_first_owner_keeps_the_name_of_a_provider():
+    mine = Provider(kind="embedder", name="mine", factory=print)
+    app = load(first=providing(mine), second=providing(mine))
+    assert failure(app, "second").cause == "embedder 'mine' already belongs to plugin 'first'"
 
 
 def test_a_provider_of_no_kind_is_refused_with_the_kinds_there_are():
@@ -721,6 +831,30 @@ def test_a_middleware_that_cannot_work_is_refused(middleware, cause):
     app = load(guest=plugin)
     assert cause in failure(app, "guest").cause
     assert names(app) == []
+
+
+class Fickle:
+    """A middleware whose stage is another one each time it is asked."""
+
+    def __init__(self):
+        self._stages = iter(["observe", "no stage at all"])
+
+    @property
+    def stage(self):
+        return next(self._stages)
+
+    async def __call__(self, call, call_next):
+        return await call_next(call)
+
+
+def test_the_stage_of_a_middleware_is_read_once():
+    @hookimpl
+    def zapomni_middleware():
+        return [Fickle()]
+
+    app = load(guest=offering(make_tool("one"), zapomni_middleware=zapomni_middleware))
+    assert app.report.get("guest").middleware == ["observe Fickle"]
+    assert names(app) == ["one"]
 
 
 def test_a_lifespan_that_is_none_is_refused():

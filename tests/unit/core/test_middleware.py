@@ -1,9 +1,6 @@
 """Middleware is a stranger's: what it does wrong is told as its own plugin's failure, and a guard changes nothing."""
 
 import asyncio
-import logging
-import threading
-import time
 from dataclasses import replace
 from types import ModuleType
 
@@ -14,7 +11,6 @@ from zapomni_core.errors import ToolError
 from zapomni_core.host.discovery import Found
 from zapomni_core.plugin import ToolResult, current_call, hookimpl, tool
 from zapomni_core.testing import running, text_of
-from zapomni_core.watchdog import Watchdog
 
 INTERNAL = "Error: An internal error occurred in "
 
@@ -233,33 +229,6 @@ async def test_what_was_validated_runs_whatever_becomes_of_what_others_hold():
         assert text_of(await app.call("echo", {"parts": ["none"]})) == "one"
 
 
-class Noticing(logging.Handler):
-    """Knows when the watchdog has spoken."""
-
-    def __init__(self):
-        super().__init__()
-        self.noticed = threading.Event()
-
-    def emit(self, record):
-        if record.name == "zapomni.watchdog":
-            self.noticed.set()
-
-
-@pytest.fixture
-def block():
-    """Blocks the event loop until the watchdog has spoken."""
-    handler = Noticing()
-
-    def block():
-        deadline = time.monotonic() + 20
-        while not handler.noticed.is_set() and time.monotonic() < deadline:
-            time.sleep(0.01)
-
-    logging.getLogger().addHandler(handler)
-    yield block
-    logging.getLogger().removeHandler(handler)
-
-
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("stage", ["observe", "transform", "guard"])
 async def test_a_middleware_that_blocks_the_server_is_named_with_its_plugin(stage, when, block, caplog):
@@ -275,7 +244,6 @@ async def test_a_middleware_that_blocks_the_server_is_named_with_its_plugin(stag
         return result
 
     async with around(a=Around(stage, pass_on), slow=Around(stage, dawdle)) as app:
-        app.app.dispatcher._watchdog = Watchdog(patience_seconds=0.05)
         assert text_of(await app.call("echo", {"text": "hi"})) == "hi"
     record = next(one for one in caplog.records if one.name == "zapomni.watchdog")
     assert whose(record) == ("middleware_blocks_the_server", "slow", stage, "echo")
@@ -292,7 +260,6 @@ async def test_a_tool_that_blocks_the_server_is_named_and_not_the_middleware_aro
 
     fine = plugin_of("fine", zapomni_middleware=[Around("guard", pass_on)])
     async with running(plugin_of("slow", zapomni_tools=[dawdle]), fine) as app:
-        app.app.dispatcher._watchdog = Watchdog(patience_seconds=0.05)
         await app.call("dawdle")
     record = next(one for one in caplog.records if one.name == "zapomni.watchdog")
     assert (record.message, record.plugin, record.tool) == ("tool_blocks_the_server", "slow", "dawdle")

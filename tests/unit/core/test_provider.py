@@ -111,10 +111,28 @@ class WithoutClose:
         raise AssertionError
 
 
+class Forgetful(SQLiteStore):
+    """A store that lacks a method of two of its protocols."""
+
+    find_same = None
+
+    def __init__(self):
+        super().__init__(Path("/nowhere"))
+        self.jobs = object()
+
+
+class Closing:
+    """A store that keeps nothing yet, or only what a test needs."""
+
+    async def close(self):
+        raise AssertionError
+
+
 UNUSABLE = [
     ("extractor", no_gpu, "its factory raised RuntimeError: no gpu (test_provider.py:"),
     ("store", leaving, "its factory raised SystemExit: 3 (test_provider.py:"),
     ("store", lambda _: None, "its factory returned nothing: does it lack a return?"),
+    ("store", lambda _: Forgetful(), "class 'Forgetful', which has no find_same(), jobs.enqueue(), jobs."),
     ("embedder", lambda _: object(), "class 'object', which has no embed(), tokens(), close(), identity, profile"),
     ("embedder", made_async, "its factory is async"),
     (
@@ -159,6 +177,12 @@ def test_what_a_factory_says_to_the_user_is_told_as_it_is():
 
     providers = Providers([Provider(kind="embedder", name="mine", factory=keyless)])
     assert providers.problem("embedder", "mine", Settings()) == "the embedder needs a key"
+
+
+def test_a_store_need_not_have_what_it_keeps_nothing_of():
+    providers = Providers([offer("store", "plain", Closing()), offer("store", "whole", SQLiteStore(Path("/nowhere")))])
+    assert providers.problem("store", "plain", Settings()) is None
+    assert providers.problem("store", "whole", Settings()) is None
 
 
 def test_a_store_that_cannot_be_reached_now_can_be_chosen():

@@ -24,10 +24,12 @@ def _restored():
     root = logging.getLogger()
     named = [root, *map(logging.getLogger, ("zapomni", "mcp", "sse_starlette"))]
     levels, handlers, raising = [one.level for one in named], root.handlers[:], logging.raiseExceptions
+    ours = named[1].handlers[:]
     yield
     for one, level in zip(named, levels, strict=True):
         one.setLevel(level)
     root.handlers[:] = handlers
+    named[1].handlers[:] = ours
     logging.raiseExceptions = raising
     logging.captureWarnings(capture=False)
 
@@ -245,6 +247,22 @@ def test_a_plugin_that_sets_logging_up_its_own_way_takes_the_log_from_nobody():
     )
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert [(line["event"], line.get("tool")) for line in lines] == [("ours", "hello"), ("theirs", None)]
+
+
+@pytest.mark.parametrize("taken_away", ["logging.root.handlers.clear()", "logging.root.handlers = []"])
+def test_a_plugin_that_takes_every_handler_away_leaves_our_records(taken_away):
+    done = run(
+        f"configure('INFO')\n{taken_away}\nlogging.getLogger('zapomni.test').warning('ours')", capture_output=True
+    )
+    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["ours"]
+
+
+def test_what_other_libraries_say_is_left_when_every_handler_is_taken_away():
+    done = run(
+        "configure('INFO')\nlogging.root.handlers.clear()\nlogging.getLogger('other').warning('theirs')",
+        capture_output=True,
+    )
+    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["theirs"]
 
 
 def test_other_handlers_come_and_go_as_ever(lines):

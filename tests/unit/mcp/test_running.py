@@ -56,6 +56,26 @@ def test_a_second_signal_ends_it_at_once_although_its_event_loop_is_blocked():
     assert ended(BLOCKING.format(moments=[0.1, 0.2], block="time.sleep(3600)")) == 128 + signal.SIGTERM
 
 
+IGNORING = """
+import asyncio, os, signal
+from zapomni_mcp import signals
+
+async def main():
+    async with signals.stopping_on_signals() as stop:
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.sleep(0)
+        assert not stop.is_set()
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+asyncio.run(main())
+"""
+
+
+def test_whoever_is_started_to_outlive_its_terminal_does():
+    """As `nohup` does it."""
+    assert ended(IGNORING) == 0
+
+
 async def exiting(error):
     raise error
 
@@ -71,6 +91,21 @@ def test_a_task_in_the_background_that_exits_ends_nothing_but_itself(error, capl
 
     assert run_to_the_end(main()) is type(error)
     assert [record.message for record in caplog.records] == ["a_task_tried_to_exit"]
+
+
+def test_whoever_stops_the_loop_ends_nothing(caplog):
+    async def main():
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0.01)
+        return "the end"
+
+    assert run_to_the_end(main()) == "the end"
+    assert [record.message for record in caplog.records] == ["a_task_stopped_the_loop"]
+
+
+def test_an_error_of_the_main_task_is_raised():
+    with pytest.raises(RuntimeError, match="its own"):
+        run_to_the_end(exiting(RuntimeError("its own")))
 
 
 def test_the_main_task_may_exit():

@@ -27,9 +27,14 @@ class Doing:
 
 def offered(**kinds):
     """Providers of kinds that call these functions, by name."""
-    return Providers(
-        Provider(kind="job", name=name, factory=lambda _context, do=do: Doing(do)) for name, do in kinds.items()
-    )
+    return offering(**{name: lambda _context, do=do: Doing(do) for name, do in kinds.items()})
+
+
+def offering(**factories):
+    """Providers of a plugin's kinds, by name, that these factories make."""
+    providers = Providers()
+    providers.take("guest", [Provider(kind="job", name=name, factory=one) for name, one in factories.items()])
+    return providers
 
 
 async def until(condition):

@@ -1,6 +1,7 @@
 """The worker does jobs: once where it can, again where they fail, and never for another worker."""
 
 import asyncio
+import logging
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -139,6 +140,19 @@ async def test_a_result_that_is_no_json_is_a_failure(working):
         assert "result must be plain JSON" in (await in_state(engine, job_id, "failed")).error
 
 
+@pytest.mark.parametrize("result", [["a"], "done", 7])
+async def test_a_result_that_is_no_dictionary_is_told_with_its_plugin(working, result):
+    async def strange(_engine, _job, _progress):
+        return result
+
+    async with working(strange, attempts=1) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        told = (await in_state(engine, job_id, "failed")).error
+        assert "the job kind 'test' of plugin 'guest' cannot be used" in told
+        assert f"its 'run' returned {type(result).__name__}" in told
+
+
 async def test_a_job_that_ended_its_process_each_time_is_not_begun_again(working):
     begun = []
 
@@ -176,15 +190,70 @@ async def test_a_job_is_done_when_what_it_needed_is_back(working):
 
 
 async def test_a_job_that_was_postponed_for_a_week_has_failed(working):
-    days = iter([0, *[POSTPONED_AT_MOST.days + 1] * 1000])
+    passed = [timedelta()]
 
-    async with working(
-        failing(Postpone(-1_000_000, "away")), clock=lambda: datetime.now(UTC) + timedelta(days=next(days))
-    ) as (engine, worker):
+    async with working(failing(Postpone(0, "away")), clock=lambda: datetime.now(UTC) + passed[0]) as (engine, worker):
         job_id = await queue(engine)
+        worker.wake()
+        await until(lambda: failed_once(engine, job_id))
+        passed[0] = POSTPONED_AT_MOST + timedelta(days=1)
+        await engine.jobs.schedule(engine.workspace, job_id, datetime.now(UTC), "away")
         worker.wake()
         failed = await in_state(engine, job_id, "failed")
         assert failed.error == "postponed for more than 7 days: away"
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), None, "soon"])
+async def test_a_job_that_is_postponed_for_no_time_has_failed_and_the_worker_goes_on(working, seconds):
+    async def strange(_engine, job, _progress):
+        if job.key == "strange":
+            raise Postpone(seconds, "away")
+        return {}
+
+    async with working(strange, attempts=1) as (engine, worker):
+        job_id = await queue(engine, NewJob(kind="test", key="strange"))
+        worker.wake()
+        failed = await in_state(engine, job_id, "failed")
+        assert failed.error == "ContractError: Postpone(seconds, reason): seconds must be a finite number"
+        assert await in_state(engine, await queue(engine), "done")
+
+
+async def test_a_job_that_is_postponed_for_ages_is_tried_after_a_week(working):
+    async with working(failing(Postpone(1e15, "away"))) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        job = await until(lambda: failed_once(engine, job_id))
+        assert job.not_before - datetime.now(UTC) <= POSTPONED_AT_MOST
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(Postpone(1000, "no \ud800"), "no \ufffd"), (ProcessingError("no \ud800"), "ProcessingError: no \ufffd")],
+    ids=["postponed", "failed"],
+)
+async def test_what_cannot_be_written_of_a_failure_is_replaced(working, caplog, error, told):
+    caplog.set_level(
+        logging.CRITICAL, "zapomni"
+    )  # what is logged of it could not be reported by a test's process either
+    async with working(failing(error), delay=lambda _attempts: 1000.0) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        assert (await until(lambda: failed_once(engine, job_id))).error == told
+
+
+async def test_progress_with_a_text_that_cannot_be_written_fails_nothing(working):
+    async def tell(engine, job, progress):
+        await progress(0.5, "half \ud800")
+        await until(lambda: told_of(engine, job.id))
+        return {"told": (await engine.get_job(job.id)).message}
+
+    async def told_of(engine, job_id):
+        return (await engine.get_job(job_id)).message
+
+    async with working(tell, attempts=1) as (engine, worker):
+        job_id = await queue(engine)
+        worker.wake()
+        assert (await in_state(engine, job_id, "done")).result == {"told": "half \ufffd"}
 
 
 async def test_progress_is_told_while_a_job_runs(working):
@@ -284,7 +353,9 @@ async def test_a_job_that_runs_when_the_worker_ends_is_given_back(working):
     assert (job.state, job.attempts) == ("queued", 0)
 
 
-async def test_a_store_that_is_away_for_a_while_does_not_end_the_worker(working, monkeypatch):
+async def test_a_store_that_is_away_for_a_while_does_not_end_the_worker_and_has_one_traceback(
+    working, monkeypatch, caplog
+):
     async with working(nothing) as (engine, worker):
         claim, failures = engine.jobs.claim, []
 
@@ -299,6 +370,30 @@ async def test_a_store_that_is_away_for_a_while_does_not_end_the_worker(working,
         worker.wake()
         assert await in_state(engine, job_id, "done")
     assert len(failures) == 3
+    told = [record for record in caplog.records if record.message == "jobs_out_of_reach"]
+    assert [(one.error, bool(one.exc_info)) for one in told] == [
+        ("StoreUnavailableError", True),
+        *[("StoreUnavailableError", False)] * 2,
+    ]
+
+
+async def test_a_worker_that_was_woken_rests_while_the_store_is_away(make_engine, monkeypatch):
+    engine, looks = make_engine(), []
+
+    async def away(*args, **_more):
+        looks.append(args)
+        raise StoreUnavailableError("away")
+
+    for question in ("list", "claim"):
+        monkeypatch.setattr(engine.jobs, question, away)
+    worker = Worker(engine, Kinds(offered(), Settings()), poll_seconds=60)
+    worker.wake()
+    running = asyncio.create_task(worker.run())
+    for _ in range(100):
+        await asyncio.sleep(0)
+    worker.end()
+    await running
+    assert len(looks) == 1
 
 
 async def test_a_worker_that_has_nothing_to_do_looks_ever_less_often_until_it_is_woken(make_engine):
@@ -325,3 +420,20 @@ async def test_a_job_is_no_part_of_the_call_that_queued_it(make_engine):
     await in_state(engine, job.id, "done")
     call_context.reset(token)
     assert told == []
+
+
+@pytest.mark.parametrize(("begun", "state"), [(1, "done"), (3, "failed")], ids=["could not", "ended its processes"])
+async def test_vectors_that_failed_for_good_are_made_by_the_next_worker_unless_that_ends_processes(
+    make_engine, begun, state
+):
+    engine = make_engine()
+    failed = await queue(engine, NewJob(kind="embed", key="embed"))
+    for _ in range(begun):
+        await engine.jobs.claim(["embed"], "before", 0)
+    await engine.jobs.fail(failed, "before", "postponed for more than 7 days: the embedder fails", None)
+    worker = Worker(engine, Kinds(offered(embed=nothing, test=nothing), Settings()), attempts=2)
+    working = asyncio.create_task(worker.run())
+    await in_state(engine, await queue(engine), "done")
+    assert (await in_state(engine, failed, state)).state == state
+    worker.end()
+    await asyncio.wait_for(working, 60)

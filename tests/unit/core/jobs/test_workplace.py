@@ -195,3 +195,10 @@ async def test_a_server_that_is_to_begin_at_once_has_one_worker(make_engine):
     engine._parts.workplace.open(engine)
     engine._parts.workplace.begin(engine)
     assert len(workers()) == 1
+
+
+async def test_an_engine_that_has_settled_does_jobs_as_before(make_engine):
+    engine = make_engine(test=count)
+    assert await engine.settle()
+    (job,) = await engine.submit([NewJob(kind="test")])
+    await in_state(engine, job.id, "done")

@@ -200,6 +200,14 @@ async def test_closing_waits_for_no_embedder_that_is_away(make_engine, embedder)
     assert await waiting(make_engine()) == 1
 
 
+async def test_where_the_store_is_gone_nothing_is_said_to_be_settled(make_engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
+    engine = make_engine()
+    await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
+    (tmp_path / "memory.db").rename(tmp_path / "elsewhere.db")
+    assert not await engine.settle()
+
+
 async def test_closing_gives_back_what_takes_too_long(make_engine, embedder, monkeypatch):
     monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(embedding, "SOON", timedelta(days=1))

@@ -43,6 +43,7 @@ def logging_restored():
     handlers, levels = root.handlers[:], (root.level, ours.level)
     yield
     root.handlers[:] = handlers
+    ours.handlers.clear()
     root.setLevel(levels[0])
     ours.setLevel(levels[1])
     logging.captureWarnings(capture=False)

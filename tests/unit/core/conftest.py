@@ -1,0 +1,35 @@
+"""What several tests of the core need."""
+
+import logging
+import threading
+import time
+
+import pytest
+
+
+class Noticing(logging.Handler):
+    """Knows when the watchdog has spoken."""
+
+    def __init__(self):
+        super().__init__()
+        self.noticed = threading.Event()
+
+    def emit(self, record):
+        if record.name == "zapomni.watchdog":
+            self.noticed.set()
+
+
+@pytest.fixture
+def block(monkeypatch):
+    """Blocks the event loop until the watchdog has spoken."""
+    monkeypatch.setattr("zapomni_core.watchdog.PATIENCE_SECONDS", 0.05)
+    handler = Noticing()
+
+    def block():
+        deadline = time.monotonic() + 20
+        while not handler.noticed.is_set() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    logging.getLogger().addHandler(handler)
+    yield block
+    logging.getLogger().removeHandler(handler)

@@ -1,0 +1,102 @@
+"""Kinds of jobs are made by plugins: what is wrong with one is told with the plugin's name, and concerns nobody else."""
+
+import asyncio
+import threading
+
+import pytest
+
+from tests.unit.core.jobs.conftest import Doing, offering, queue
+from zapomni_core.errors import ProcessingError
+from zapomni_core.jobs import Kinds, kinds
+from zapomni_core.settings import Settings
+
+
+async def nothing(_engine, _job, _progress):
+    return None
+
+
+async def progress(_fraction, _message=""):
+    return None
+
+
+class Blunt:
+    def run(self, _engine, _job, _progress):
+        return {}
+
+
+async def make_later(_context):
+    return Doing(nothing)
+
+
+def exit_instead(_context):
+    raise SystemExit(3)
+
+
+def quote_a_secret(_context):
+    raise ValueError("Ada's secret")
+
+
+@pytest.fixture
+async def job(make_engine):
+    engine = make_engine()
+    return await engine.get_job(await queue(engine))
+
+
+def kinds_of(factory):
+    return Kinds(offering(test=factory), Settings())
+
+
+@pytest.mark.parametrize(
+    ("factory", "cause"),
+    [
+        (quote_a_secret, "its factory raised ValueError"),
+        (exit_instead, "its factory raised SystemExit"),
+        (lambda _context: None, "its factory returned NoneType, which has no run()"),
+        (make_later, "its factory is async: it must be 'def', and return the kind itself"),
+        (lambda _context: Blunt(), "its 'run' is no 'async def'"),
+    ],
+    ids=["raises", "exits", "nothing", "async", "run is not async"],
+)
+async def test_a_kind_that_cannot_be_used_is_told_with_its_plugin_and_the_cause(job, factory, cause):
+    with pytest.raises(ProcessingError) as told:
+        await kinds_of(factory).run(None, job, progress)
+    assert str(told.value).startswith(f"the job kind 'test' of plugin 'guest' cannot be used: {cause};")
+    assert "secret" not in str(told.value)
+
+
+async def test_a_factory_that_raised_is_asked_again(job):
+    answers = iter([ValueError("not yet"), Doing(nothing)])
+
+    def make(_context):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    known = kinds_of(make)
+    with pytest.raises(ProcessingError):
+        await known.run(None, job, progress)
+    assert await known.run(None, job, progress) == {}
+    assert await known.run(None, job, progress) == {}
+
+
+async def test_a_factory_that_does_not_come_back_holds_up_nobody_and_is_begun_once(job, monkeypatch):
+    monkeypatch.setattr(kinds, "MAKE_SECONDS", 0.1)
+    begun, let_go = [], threading.Event()
+
+    def block(_context):
+        begun.append(threading.current_thread())
+        let_go.wait(60)
+        return Doing(nothing)
+
+    known = kinds_of(block)
+    asked = asyncio.create_task(known.run(None, job, progress))
+    await asyncio.sleep(0)
+    assert not asked.done()
+    for again in (asked, known.run(None, job, progress)):
+        with pytest.raises(ProcessingError, match=r"plugin 'guest'.* has not come back after 0.1 seconds"):
+            await again
+    assert len(begun) == 1
+    let_go.set()
+    begun[0].join(60)
+    assert await known.run(None, job, progress) == {}
