@@ -142,7 +142,10 @@ CONNECTORS = (
     ),
     Connector(type="replaced_by", one="wurde durch", after=r"\s+ersetzt\b"),
     Connector(
-        type="replaced_by", one=rf"(?:replaces|replaced|supersedes|superseded){_THE}|заменила? собой", inverse=True
+        type="replaced_by",
+        one=rf"(?:replaces|replaced|supersedes|superseded){_THE}|заменила? собой",
+        after=r"(?!\s+(?:with|by)\b)",  # who replaced one thing with another did not take its place
+        inverse=True,
     ),
     Connector(type="calls", one=rf"calls{_THE}"),
     Connector(type="imports", one="imports|импортирует|importiert"),

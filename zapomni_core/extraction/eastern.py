@@ -20,17 +20,31 @@ _TWO = "(?:欧阳|司马|上官|诸葛|慕容|司徒|夏侯)"
 _KOREAN = "김이박최정강조윤장임한오서신권황안송전홍유고문양손배백허남심노하곽성차주우구민진엄채원천방공현함염변추도소석선설마길연위표명기반왕"
 _TITLES = "先生|女士|小姐|老师|老師|教授|医生|醫生|经理|主任|博士|同学"
 _DOING = "说|住在|喜欢|负责|认为|告诉|加入|离开|来自|觉得|建议|提出|写了|在[一-鿿]{2,10}(?:工作|上班|上学)"
+_ADVERB = "(?:不|没有?|也|都|还|已经?|曾经?|以前|现在)"
 _NOT_NAMES = frozenset(
     "王国 王子 王者 王后 胡同 胡说 林业 孙子 孙女 李子 陈旧 唐代 唐朝 宋代 宋朝 郑重 谢谢 叶子 钱包 汤圆 贺卡 杨树 钟头 范围 顾客 侯爵"
     " 今日 昨日 明日 毎日 患者 業者 店員 医者 担当者 社長 部長 課長 皆 母 父 兄 姉 客 神 仏 奥 王 本日 学校 今朝 昨夜 先日 来週 今週".split()
 )
+_TOPIC = "(?:さん|氏|様)?は"
+_SUBJECT = " ?(?:씨|님)?[는은이가]"
+# Verbs as they say what is so now: neither that it is not (住んでいません, 살지 않는다) nor that it was (働いていました).
+_IS = "(?:い?(?:る|ます|て)|おり)"
+_DOES = "(?:한다|합니다|하는|하며|해|하고 있(?!지)| ?중)"
 _STATED = (
     ("works_at", re.compile("(?:现在)?在"), re.compile("(?:公司)?(?:工作|上班)")),
     ("lives_in", re.compile("(?:现在)?(?:住在|搬到|搬到了)"), re.compile("")),
-    ("works_at", re.compile("(?:さん|氏|様)?は"), re.compile("で働|に勤め")),
-    ("lives_in", re.compile("(?:さん|氏|様)?は"), re.compile("に住")),
-    ("works_at", re.compile(" ?(?:씨|님)?[는은이가]"), re.compile("에서 (?:일|근무)|에 다[니녀]")),
-    ("lives_in", re.compile(" ?(?:씨|님)?[는은이가]"), re.compile("에(?:서)? (?:살|산|거주)")),
+    ("works_at", re.compile(_TOPIC), re.compile(rf"で働(?:く|き|いて{_IS})|に勤め(?:る|て{_IS})")),
+    ("lives_in", re.compile(_TOPIC), re.compile(rf"に住(?:む|み|んで{_IS})")),
+    (
+        "works_at",
+        re.compile(_SUBJECT),
+        re.compile(rf"에서 (?:일|근무){_DOES}|에 다(?:닌다|닙니다|니는|니고 있(?!지)|녀)"),
+    ),
+    (
+        "lives_in",
+        re.compile(_SUBJECT),
+        re.compile(rf"에(?:서)? (?:산다|삽니다|사는|살며|살아|살고 있(?!지)|거주{_DOES})"),
+    ),
 )
 
 
@@ -58,11 +72,11 @@ def read_known(found: re.Match[str]) -> Iterator[Mention]:
 @cache
 def persons() -> re.Pattern[str]:
     """Persons: by a title after the name, by さん, by 씨, or by what a Chinese name at the start of a clause does."""
-    han, given = "一-鿿々", "(?:(?![和与跟对向给是的了在把被让请找问说])[一-鿿])"
+    han, given = "一-鿿々", "(?:(?![和与跟对向给是的了在把被让请找问说不没也都还])[一-鿿])"
     return re.compile(
         rf"""
         (?P<titled> [{_CHINESE}{_OTHER_CHINESE}] {given}{{0,2}}? ) (?= (?P<title> {_TITLES} ) (?! [ぁ-ん] ) )
-        | (?: (?<! [{han}] ) | (?<= [和与跟给让请找问对] ) ) (?P<chinese> (?: [{_CHINESE}] | {_TWO} ) {given}{{1,2}}? ) (?= {_DOING} )
+        | (?: (?<! [{han}] ) | (?<= [和与跟给让请找问对] ) ) (?P<chinese> (?: [{_CHINESE}] | {_TWO} ) {given}{{1,2}}? ) (?= {_ADVERB}? (?: {_DOING} ) )
         | (?<! [{han}おご] ) (?P<japanese> [{han}]{{2,4}} ) (?= さん | 様 | 氏 | くん | ちゃん | 先生 )
         | (?<! [ァ-ヶー] ) (?P<kana> [ァ-ヶー]{{2,10}} ) (?= さん | 様 | 氏 | くん | ちゃん )
         | (?<! [가-힣] ) (?P<korean> [{_KOREAN}][가-힣]{{1,2}} ) (?= [ ]? 씨 (?! [가-힣]{{2}} ) | [ ] 님 )

@@ -82,6 +82,12 @@ _RUSSIAN_GIVEN = """
     саша светлана света семен сергей сережа снежана соня софия софья станислав стас степан сева таисия тамара таня татьяна
     тимофей тимур тоня ульяна федор федя фаина филипп эдуард элина эльвира эмма эмиль юлия юля юра юрий яков яна ярослав
 """
+# Names that begin with a word that mostly is none.
+_BEGUN_BY_WORDS = """
+    new-york new-zealand new-jersey new-delhi new-orleans new-england new-mexico new-hampshire new-guinea new-haven new-caledonia
+    new-south new-relic los-angeles los-alamos las-vegas las-palmas la-paz la-rochelle la-haye le-havre le-mans le-monde
+    el-salvador el-paso el-país
+"""
 _RUSSIAN_PLACES = """
     австралия австрия азия америка англия аргентина армения астана африка баку барселона батуми беларусь белград бельгия берлин
     болгария бразилия брянск будапешт варшава великобритания вена венгрия вильнюс владивосток владимир волгоград вологда воронеж
@@ -109,6 +115,12 @@ def given_names() -> frozenset[str]:
 def places() -> frozenset[str]:
     """Countries and cities, case-folded."""
     return frozenset(f"{_PLACES} {_RUSSIAN_PLACES}".split())
+
+
+@cache
+def begun_by_words() -> frozenset[str]:
+    """The first two words of names that begin with a word, case-folded and joined by a hyphen: `new-york`."""
+    return frozenset(_BEGUN_BY_WORDS.split())
 
 
 @cache

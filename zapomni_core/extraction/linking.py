@@ -33,8 +33,28 @@ _OF_ROLE = re.compile(
 _APPOSITION = re.compile(rf", (?:the |an? )?(?P<role>{_ROLE}) (?:of|at)(?: the)?")
 _HAS_ROLE = re.compile(rf"['’]s (?P<role>{_ROLE}) (?P<was>is|was)(?: now)?")
 _IS_ROLE = re.compile(r"['’]s (?P<role>[\w-]+(?: [\w-]+)?)(?=\s*(?:[.,;!]|$)|\s+(?:and|at|in|from|since|who)\b)")
+# What is denied or supposed is no role either: "is not the owner of", "is probably the owner of".
 _NO_ROLES = frozenset(
     [
+        "not",
+        "no",
+        "never",
+        "neither",
+        "nor",
+        "hardly",
+        "almost",
+        "nearly",
+        "maybe",
+        "perhaps",
+        "possibly",
+        "probably",
+        "presumably",
+        "supposedly",
+        "allegedly",
+        "reportedly",
+        "the",
+        "a",
+        "an",
         "name",
         "nickname",
         "birthday",

@@ -168,6 +168,7 @@ class _Reading:
         for key, field in ((subject, "subject"), (thing, "object")):
             if key not in self._known and not self._add(relation[field], UNTOLD, relation["quote"]):
                 return False
+        since, until = _date(relation["valid_from"]), _date(relation["valid_until"])
         self._collection.relate(
             subject,
             kind,
@@ -175,8 +176,8 @@ class _Reading:
             (quote[0] + self._offset, quote[1] + self._offset),
             basis="stated",
             exclusive=relation["exclusive"],
-            valid_from=_date(relation["valid_from"]),
-            valid_until=_date(relation["valid_until"]),
+            valid_from=since,
+            valid_until=until if until and (since is None or since <= until) else None,  # nothing ends before it begins
         )
         return True
 

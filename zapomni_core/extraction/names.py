@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from zapomni_core.extraction.gazetteer import given_names, known
+from zapomni_core.extraction.gazetteer import begun_by_words, given_names, known
 from zapomni_core.extraction.letters import cased, lower, upper
 from zapomni_core.extraction.mention import Mention
-from zapomni_core.extraction.nouns import apposed, is_common, nouns
+from zapomni_core.extraction.nouns import apposed, imperatives, is_common, nouns, people, shouted
 from zapomni_core.extraction.openers import Shown
 from zapomni_core.extraction.openers import shown as shown_by_place
 from zapomni_core.extraction.russian import is_russian, nominative
@@ -65,6 +65,11 @@ class _Word:
         return self.text.endswith(".") and len(self.text) == 2  # noqa: PLR2004 (a letter and its stop)
 
     @property
+    def is_shouted(self) -> bool:
+        """Whether it is written in capitals only to be seen: ERROR, TODO."""
+        return self.text.isupper() and self.folded in shouted()
+
+    @property
     def is_plain(self) -> bool:
         """Whether it names nothing by itself. An abbreviation in capitals is no pronoun: US, IT, WHO."""
         return self.folded in not_names() and not self.is_marked and not self.is_initial
@@ -73,7 +78,9 @@ class _Word:
 @cache
 def run() -> re.Pattern[str]:
     """Words with capital letters, one after the other or joined by a particle."""
-    return re.compile(rf"(?<![{cased()}0-9_]){_item()}(?:{_joint()}{_item()}){{0,12}}")
+    w = cased() + "0-9"
+    emphasised = rf"(?<=_)(?<![{w}]_)(?=[^_\n]{{1,80}}_)"  # _Jane Doe_
+    return re.compile(rf"(?:(?<![{w}_])|{emphasised}){_item()}(?:{_joint()}{_item()}){{0,12}}")
 
 
 def names_in(found: re.Match[str], scene: Scene) -> Iterator[Mention]:
@@ -134,6 +141,8 @@ def _continues(group: list[_Word], word: _Word, scene: Scene) -> bool:
         return False
     if word.text.endswith(".") and word.folded in titles():
         return False  # Landlord Mr. Okafor
+    if word.is_shouted or last.is_shouted:
+        return False
     if last.folded in given_names() and _bends().match(scene.text, word.start + len(word.text)):
         return False  # Ayşe İstanbul'da
     if word.joint.startswith("of"):
@@ -144,7 +153,7 @@ def _continues(group: list[_Word], word: _Word, scene: Scene) -> bool:
 
 
 def _mention(words: list[_Word], scene: Scene) -> Mention | None:
-    words, opens, titled = _without_leading(words, scene)
+    words, opens, titled, is_person = _without_leading(words, scene)
     if not _is_name(words, scene) or (not titled and _is_word(words, opens=opens)):
         return None
     start, last = words[0].start, words[-1]
@@ -156,28 +165,40 @@ def _mention(words: list[_Word], scene: Scene) -> Mention | None:
     name = shown(scene.text[start:end])
     if is_russian(name):
         name = nominative(name)
-    kind = "person" if titled or _is_person(name, words) else "name"
+    kind = "person" if is_person or _is_person(name, words) else "name"
     return Mention(start, end, name, kind, seen == "surely", seen == "perhaps")
 
 
-def _without_leading(words: list[_Word], scene: Scene) -> tuple[list[_Word], bool, bool]:
-    """The words from the first one that can be part of a name; whether something begins there, and whether a title went before."""
-    opens, titled = scene.opens_at(words[0].start), False
-    while words and _leads(words[0], alone=not words[1:], opens=opens, german=scene.german):
-        titled = words[0].folded in titles() or (scene.german and words[0].folded in apposed())
+def _without_leading(words: list[_Word], scene: Scene) -> tuple[list[_Word], bool, bool, bool]:
+    """The words from the first one that can be part of a name, and whether something begins there.
+
+    And whether a title went before, or a German noun as one does; and whether that is one of persons.
+    """
+    opens, titled, is_person = scene.opens_at(words[0].start), False, False
+    while words and _leads(words[0], words[1:], opens=opens, german=scene.german):
+        word = words[0].folded
+        titled = word in titles() or (scene.german and word in apposed())
+        is_person = titled and (word in titles() or word in people())
         words, opens = words[1:], False
-    return words, opens, titled
+    return words, opens, titled, is_person
 
 
-def _leads(word: _Word, *, alone: bool, opens: bool, german: bool) -> bool:
+def _leads(word: _Word, following: list[_Word], *, opens: bool, german: bool) -> bool:
+    alone = not following
+    if not alone and f"{word.folded}-{following[0].folded}" in begun_by_words():
+        return False
     if word.folded in roles() or (word.folded in titles() and not alone):
         return True
     if not alone and (((opens or german) and word.folded in apposed()) or (opens and _is_verb(word))):
+        return True
+    if word.is_shouted:
         return True
     return word.is_plain and (alone or opens or word.folded in _ARTICLES)
 
 
 def _is_verb(word: _Word) -> bool:
+    if word.folded in imperatives() and not word.is_marked:
+        return True
     return word.folded in acting() or (_VERB.search(word.folded) is not None and word.folded not in given_names())
 
 

@@ -21,12 +21,22 @@ _ENGLISH = """
     source spec staff staging start status step stock store story student summary supplier support sun system table target task
     tax teacher team test ticket time title token tool topic traffic train trip tutorial type uncle aunt user vendor version
     video visit visitor wait water weather website week weekend wife window word work worker world year
-    everybody nobody half both neither others lots plenty thousands hundreds mine yours
-    add avoid book bring buy clean close collect compare create cut decide delete describe discuss draw drop eat email ensure
-    explain finish forward give handle help ignore implement improve include install investigate join keep learn leave
-    listen merge migrate move open order pay pick plan plant play prepare print publish push put refactor remind remove rename
-    replace reply reset restart return revert review rewrite save schedule send set ship show sign skip speak start stop
-    switch take talk test think track translate try turn upgrade upload verify visit wash watch
+    progress everybody nobody half both neither others lots plenty thousands hundreds mine yours
+    book open order plan plant play print push schedule set ship show sign start switch test track turn watch
+"""
+_IMPERATIVES = """
+    add avoid bake boil bring buy chop clean close collect compare configure consider contact convert create cut decide delete deploy describe
+    cook disable discuss download draw drop eat email enable ensure evaluate explain export finish forward give handle heat help ignore
+    implement import improve include install integrate investigate invite join keep learn leave listen meet merge migrate monitor
+    mix move pay pick ping pour preheat prepare publish put reboot recommend refactor reinstall remind remove rename replace reply research reset
+    resolve restart return revert review rewrite save send serve skip speak stir stop swap sync take talk thank think translate try uninstall
+    upgrade upload verify visit wash
+"""
+_SHOUTED = """
+    error warn warning info debug trace fatal critical severe notice important attention todo fixme tbd tba wip fyi asap done note
+    update til btw imo imho afaik idk lol omg wtf what why how utc gmt pst pdt est edt cet cest
+    select insert into values from where join inner outer having limit union alter delete distinct foreign references rollback null
+    and not
 """
 _GERMAN = """
     abend abteilung adresse änderung angebot angst ansprechpartner ansprechpartnerin anfang anwendung anwalt anruf antwort anzahl
@@ -36,7 +46,7 @@ _GERMAN = """
     frau freund freunde freundin fußball garage garten gast gebäude geburtstag geld gelegenheit gerät geschäft geschenk
     gespräch gesundheit grund gruppe haus hause heizung herr herz hilfe hotel hund idee index internet jahr jahre job
     junge kaffee karte kasse katze keller kind kinder kirche klasse kleid knochen koch kollege kollegen kollegin konto kopf
-    kosten kraft krankenhaus küche kuchen kunde kunden kundin kunst kurs land laptop leben lehrer lehrerin leute licht liebe
+    kosten kraft krankenhaus küche kuchen kunde kunden kundin kunst kurs land laptop leben lehrer lehrerin leute licht
     liste lösung luft mädchen mail mann markt maschine mensch menschen meter miete milch minute minuten mittag modell modul
     moment monat monate morgen musik mutter nachbar nachmittag nachricht nacht name netz netzwerk notiz oma opa ordnung ort
     papa mama papier partner passwort person pause pferd plan platz polizei preis problem produkt programm projekt protokoll
@@ -46,6 +56,10 @@ _GERMAN = """
     tier tochter tür uhr umzug unternehmen urlaub vater verein version vertrag vorschlag wagen wald wand wandern wartung wasser
     weg wein welt werk wetter winter woche wochen wochenende wohnung wort wunsch zahl zahnarzt zeit zeitung ziel zimmer zucker
     zug zustand
+"""
+_GERMAN_PEOPLE = """
+    ansprechpartner ansprechpartnerin anwalt arzt ärztin bauer benutzer bruder chef chefin frau freund freundin gast herr junge koch
+    kollege kollegin kunde kundin lehrer lehrerin mann mutter nachbar oma opa papa mama partner schwester sohn teilnehmer tochter vater
 """
 _ROMANCE = """
     abuela abuelo acheter agua amigo amis añadir appeler arreglar arriver ask avión base besoin café cambiar casa chat chien
@@ -86,13 +100,31 @@ _ENDINGS = re.compile(
 @cache
 def nouns() -> frozenset[str]:
     """The nouns, and verbs that tell what to do, case-folded and with the plain letter for `ё`."""
-    return frozenset(f"{_ENGLISH} {_GERMAN} {_ROMANCE} {_RUSSIAN}".split())
+    return frozenset(f"{_ENGLISH} {_IMPERATIVES} {_GERMAN} {_ROMANCE} {_RUSSIAN}".split())
 
 
 @cache
 def apposed() -> frozenset[str]:
     """Nouns of other languages than English that stand before a name and are no part of it: Kunde Müller, Projet Aurore."""
-    return frozenset(f"{_GERMAN} {_ROMANCE} {_RUSSIAN}".split()) - frozenset(_ENGLISH.split())
+    return frozenset(f"{_GERMAN} {_ROMANCE} {_RUSSIAN}".split()) - frozenset(f"{_ENGLISH} {_IMPERATIVES}".split())
+
+
+@cache
+def people() -> frozenset[str]:
+    """German nouns that have a person's name after them."""
+    return frozenset(_GERMAN_PEOPLE.split())
+
+
+@cache
+def imperatives() -> frozenset[str]:
+    """English verbs that tell what to do, and that no name begins with: Replace Redis."""
+    return frozenset(_IMPERATIVES.split())
+
+
+@cache
+def shouted() -> frozenset[str]:
+    """Words that are written in capital letters to be seen, as in logs, notes and SQL, and name nothing: ERROR, TODO, SELECT."""
+    return frozenset(_SHOUTED.split())
 
 
 def is_common(word: str) -> bool:

@@ -18,9 +18,20 @@ from zapomni_core.extraction.wording import bare, continued, seam
 
 _AND = re.compile(r"\s*,?\s+(?:and|и|und|y|e|et|sowie|&)\s+")
 _COMMA = re.compile(r"\s*,\s+")
+# What a sentence goes on with after these is asked, denied, supposed, wished or hearsay.
 _DOUBT = re.compile(
-    r"\b(?:if|whether|unless|maybe|perhaps|would|not|если|ли|возможно|может|не|wenn|falls|ob|vielleicht|nicht|quizás|peut-être)\b",
-    re.IGNORECASE,
+    r"""
+    \b (?: if | whether | unless | maybe | perhaps | possibly | probably | presumably | would | not | never | neither | nor | nobody | no[ ]one
+      | doubt\w* | den(?:y|ies|ied) | (?:false|untrue|wrong)[ ]that | unlikely | rumou?r\w* | supposedly | allegedly | reportedly
+      | suppos(?:e[sd]?|ing) | imagin(?:e[sd]?|ing) | pretend\w* | wish(?:e[sd])? | hope[sd]?
+      | если | ли | возможно | может | не | ни | никто | неправда | сомнева\w+ | якобы | будто | вряд | вероятно | наверное | слух\w*
+      | wenn | falls | ob | vielleicht | nicht | nie | niemand | weder | kein\w* | angeblich | vermutlich | wahrscheinlich | möglicherweise
+      | bezweif\w+ | zweif\w+ | gerücht\w* | falsch,[ ]dass
+      | si | quizás? | tal[ ]vez | no[ ](?:es|creo|pienso) | nadie | dud[oa]\w* | supuestamente | falso[ ]que
+      | peut-être | ne | n['’]est | aucune? | dout\w+ | prétendument | faux[ ]que | rumeur\w*
+    ) \b
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 # A name after these is not what the sentence is about: "The team in Berlin uses Redis."
 _PART = re.compile(
@@ -102,12 +113,17 @@ def _clauses(text: str, named: Sequence[Mention]) -> Iterator[_Clause]:
 
 def _clause(text: str, named: Sequence[Mention], links: Sequence[Link | None], at: int) -> _Clause | None:
     found = links[at]
-    if found is None or _is_doubted(text, named[at].start):
+    if found is None:
         return None
     subjects = _subjects(text, named, at) if found.many else named[at : at + 1]
-    if (found.many and len(subjects) == 1) or _PART.search(text, max(0, subjects[0].start - _AFTER), subjects[0].start):
+    start = subjects[0].start
+    if (
+        (found.many and len(subjects) == 1)
+        or _is_doubted(text, start)
+        or _PART.search(text, max(0, start - _AFTER), start)
+    ):
         return None
-    return _whole(subjects, found, _objects(text, named, links, at + 1 + found.past), subjects[0].start)
+    return _whole(subjects, found, _objects(text, named, links, at + 1 + found.past), start)
 
 
 def _continued(
@@ -139,8 +155,8 @@ def _same_subjects(
 
 
 def _whole(subjects: Sequence[Mention], found: Link, objects: Sequence[Mention], start: int) -> _Clause | None:
-    if found.ended and found.type == "works_at" and any(is_person(one) or one.key in places() for one in objects):
-        return None  # who left somebody or some place did not work there
+    if found.type == "works_at" and any(is_person(one) or (found.ended and one.key in places()) for one in objects):
+        return None  # who joined somebody, or left somebody or some place, works or worked at none of them
     is_known = found.open or all(thing.sure for thing in objects)
     return _Clause(subjects, found, objects, start) if objects and is_known else None
 
@@ -154,9 +170,20 @@ def _link(text: str, named: Sequence[Mention], at: int) -> Link | None:
     if second.start - first.end > LONGEST:
         return None
     between, after = text[first.end : second.start], text[second.end : second.end + _AFTER]
-    if between.strip() == "(" and after.startswith(")") and _is_short_for(second.name, first.name):
+    if _is_put_in(text, named, at + 1):
         return Link("also_known_as")
+    if _is_put_in(text, named, at):
+        between = between.removeprefix(")")
     return link(bare(between), after)
+
+
+def _is_put_in(text: str, named: Sequence[Mention], at: int) -> bool:
+    """Whether a name only stands in brackets after the one that it is short for."""
+    if at == 0:
+        return False
+    before, short = named[at - 1], named[at]
+    in_brackets = text[before.end : short.start].strip() == "(" and text.startswith(")", short.end)
+    return in_brackets and _is_short_for(short.name, before.name)
 
 
 def _is_short_for(short: str, name: str) -> bool:

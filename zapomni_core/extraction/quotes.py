@@ -1,5 +1,7 @@
 """Finds in a text what a model says to have read there. What is not there was not read."""
 
+# ruff: noqa: RUF001 (the apostrophes of other hands look like ours)
+
 import re
 from functools import lru_cache
 
@@ -10,17 +12,26 @@ MOST_PLACES = 1000
 _SHORTEST_STEM = 3
 _ENDING = 2
 """Characters of a word's end that its grammar may change."""
+_MARKS = "[*_`]*+"
+_ANY_SINGLE = "['’‘ʼ]"
+_ANY_DOUBLE = '["“”„«»]'
+_PIECE = re.compile(r"[^\W_]+|[^\w\s*`]")
+_SINGLE, _DOUBLE = re.compile(_ANY_SINGLE), re.compile(_ANY_DOUBLE)
 
 
 def find_quote(text: str, quote: str) -> tuple[int, int] | None:
-    """Where a text has a quote: to the letter, else with other white space; None where it has not."""
+    """Where a text has a quote: to the letter, else without the marks of Markdown, with other white space or quotation marks.
+
+    None where it has not.
+    """
     quote = quote.strip()
     if not quote or len(quote) > LONGEST_QUOTE:
         return None
     start = text.find(quote)
     if start >= 0:
         return start, start + len(quote)
-    found = re.search(r"\s+".join(map(re.escape, quote.split())), text)
+    words = [_MARKS.join(map(_spelled, pieces)) for word in quote.split() if (pieces := _PIECE.findall(word))]
+    found = re.search(rf"{_MARKS}\s+{_MARKS}".join(words), text) if words else None
     return found.span() if found else None
 
 
@@ -45,7 +56,7 @@ def _exactly(name: str) -> re.Pattern[str]:
     # A script without spaces has no words of their own: only what can stand alone must.
     before = r"(?<![^\W_])" if _is_spaced(name[0]) else ""
     after = r"(?![^\W_])" if _is_spaced(name[-1]) else ""
-    return re.compile(before + r"\s+".join(map(re.escape, name.split())) + after, re.IGNORECASE)
+    return re.compile(before + r"\s+".join(map(_spelled, name.split())) + after, re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
@@ -53,6 +64,11 @@ def _inflected(name: str) -> re.Pattern[str]:
     stems = [(word, word[: max(_SHORTEST_STEM, len(word) - _ENDING)]) for word in name.split()]
     words = [re.escape(stem) + rf"\w{{0,{len(word) - len(stem) + _ENDING}}}" for word, stem in stems]
     return re.compile(r"(?<!\w)" + r"\s+".join(words) + r"(?!\w)", re.IGNORECASE)
+
+
+def _spelled(word: str) -> str:
+    """The pattern of a word, whichever apostrophes and quotation marks it is written with."""
+    return _DOUBLE.sub(_ANY_DOUBLE, _SINGLE.sub(_ANY_SINGLE, re.escape(word)))
 
 
 def _is_spaced(character: str) -> bool:

@@ -5,11 +5,14 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from unicodedata import category
 
 from zapomni_core.extraction.openers import is_labelled
 
-_OPENERS = " \t\"'“„«‘(*_[>`¿¡"
+_OPENERS = " \t\"'“„«‘(*_[>`¿¡\ufe0f"
 _STARTS = ":.!?…—–;|•-\n\0"
+_SYMBOL = "So"  # what Unicode calls an emoji
+_LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\]?$")  # of a log
 _LOOK_BACK = 12
 
 # German writes every noun with a capital letter.
@@ -53,7 +56,9 @@ class Scene:
     def opens_at(self, start: int) -> bool:
         """Whether a word there has its capital letter because something begins."""
         before = self.text[max(0, start - _LOOK_BACK) : start].rstrip(_OPENERS)
-        return not before or before[-1] in _STARTS
+        return (
+            not before or before[-1] in _STARTS or category(before[-1]) == _SYMBOL or _LEVEL.search(before) is not None
+        )
 
     def has_article_before(self, start: int) -> bool:
         """Whether a German article stands before a word: then it is a noun like any other."""

@@ -16,6 +16,9 @@ _OPENERS = """
     suddenly sure surely tell thanks therefore third though thus today together tomorrow tonight two unfortunately unless
     unlike update use usually we're well whatever whenever whether whoever within without write yeah yes yesterday yet
     you're
+    supposedly allegedly reportedly possibly presumably obviously clearly sadly luckily hopefully initially ultimately frankly
+    honestly personally officially technically similarly consequently specifically essentially typically normally occasionally
+    rarely hardly
     met saw asked called told talked spoke visited bought sold fixed added removed moved updated sent got found made wrote
     hired tried used learned started stopped finished discussed reviewed
     благодаря вечером видимо возможно вообще вероятно впрочем всякий вчера далее два днем завтра затем здравствуйте
@@ -26,7 +29,9 @@ _OPENERS = """
     пришел пришла пришли приехал приехала приехали встретил встретила позвонил позвонила сказал сказала спросил спросила
     видел видела купил купила ушел ушла уехал уехала написал написала
     allerdings bis bitte dadurch daher damals die dies diese dieser dieses dir gestern hallo heute irgendwann man manche
-    mit morgen nachdem nein schon seitdem sogar solche trotzdem vielleicht war waren wegen weiter wir zuerst
+    angeblich liebe lieber liebes geehrte geehrter werte mit möglicherweise morgen nachdem nein schon seitdem sogar solche trotzdem vermutlich vielleicht wahrscheinlich war waren weder wegen
+    weiter wir zuerst
+    actualmente afortunadamente finalmente generalmente normalmente obviamente posiblemente probablemente recientemente supuestamente
     ahora antes ayer después ella era gracias hay hola hoy luego mañana sin son tan
     aujourd'hui aux beaucoup bonjour comment demain déjà enfin ensuite été ici j'ai jusque l'on ma malgré merci mon
     parfois plus pour salut sans
@@ -38,7 +43,9 @@ _CALENDAR = """
     понедельник вторник среда четверг пятница суббота воскресенье
     январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь
     montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember
-    spring summer autumn winter christmas easter am pm utc gmt bc ad
+    lundi mardi mercredi jeudi vendredi samedi dimanche janvier février avril juin juillet août septembre octobre novembre décembre
+    lunes martes miércoles jueves viernes sábado enero febrero marzo mayo junio agosto septiembre octubre noviembre diciembre
+    navidad noël weihnachten ostern spring summer autumn winter christmas easter am pm utc gmt bc ad
 """
 _ROLES = """
     ceo cto cfo coo cio ciso vp president director manager head chief minister king queen mayor founder co-founder cofounder

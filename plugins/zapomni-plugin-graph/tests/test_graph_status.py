@@ -1,3 +1,5 @@
+from datetime import UTC, datetime, timedelta
+
 from zapomni_plugin_graph.building import build_job
 
 from zapomni_core.plugin import MemoryEngine
@@ -80,3 +82,17 @@ async def test_a_job_that_is_tried_again_says_after_what(graph_app, store, remem
     assert "It failed, and is tried again." in text_of(answer)
     assert told["job"]["state"] in ("queued", "running")
     assert "ConfigurationError" in text or told["job"]["state"] == "running"
+
+
+async def test_a_job_that_waits_for_something_says_to_see_to_it(graph_app, store, remember):
+    engine = MemoryEngine(Settings(store=store))
+    [job] = await engine.jobs.enqueue("default", [build_job(engine)])
+    await engine.jobs.claim(["build_graph:rules"], "test", 60)
+    later = datetime.now(UTC) + timedelta(hours=1)
+    await engine.jobs.release(job.id, "test", later, "LLM API key is invalid. Check your OPENAI_API_KEY.")
+    await engine.close()
+    async with graph_app() as app:
+        await remember("Ada Lovelace works at Acme.")
+        text, _ = await ask(app)
+    assert f"Job {job.id} is queued; LLM API key is invalid. Check your OPENAI_API_KEY." in text
+    assert "Next: see to what the job waits for" in text

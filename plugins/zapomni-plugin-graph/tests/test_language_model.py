@@ -48,7 +48,7 @@ async def test_while_the_model_is_away_the_job_waits_and_says_why(asking, rememb
     assert "It waits: LLM API key is invalid" in text_of(answer)
     assert (job.state, job.attempts) == ("queued", 0)
     assert "LLM API key is invalid" in text_of(status)
-    assert "Next: wait" in text_of(status)
+    assert "Next: see to what the job waits for" in text_of(status)
 
 
 async def test_a_memory_that_the_model_answers_with_nonsense_is_left_out(asking, remember, server):

@@ -61,6 +61,8 @@ def _of_interest(jobs: list[Job]) -> Job | None:
 
 
 def _next_step(counts: GraphCounts, unread: int, job: Job | None) -> str:
+    if job is not None and job.state == "queued" and job.error:
+        return "see to what the job waits for, where that is not only time; it is then tried again by itself."
     if job is not None and job.state != "failed":
         return "wait: the graph is built in the background."
     if not counts.memories:

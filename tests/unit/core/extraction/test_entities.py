@@ -64,10 +64,38 @@ def test_names_are_told_by_their_capital_letters(text, wanted):
         "1234567 and decade and 12 monkeys",
         "「はい、そうです。」と言った",
         "今天天气很好",
+        "😀 Great news!",
+        "⚠️ Careful with that.",
+        "WARN  Retrying in 5 s",
+        "[INFO] Started Application in 3 seconds",
+        "TODO: think. FYI: nothing.",
+        "omg WHAT. LOL",
+        "SELECT * FROM orders WHERE status = 1 AND NOT NULL",
+        "Liebe Kollegen, das Treffen fällt aus.",
+        "La réunion de Lundi est annulée.",
+        "En Navidad viajamos mucho.",
     ],
 )
 def test_what_names_nothing_gives_nothing(text):
     assert entities(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Replace Redis with Valkey.", ["Redis", "Valkey"]),
+        ("- Contact Ondrik Zembla", ["Ondrik Zembla"]),
+        ("Supposedly Ondrik Zembla likes it.", ["Ondrik Zembla"]),
+        ("ERROR Ondrik Zembla failed", ["Ondrik Zembla"]),
+        ("we met _Ondrik Zembla_ and __Quorvo__ there", ["Ondrik Zembla", "Quorvo"]),
+        ("New York is cold.", ["New York"]),
+        ("Los Angeles is warm.", ["Los Angeles"]),
+        ("New Docker images are there.", ["Docker"]),
+        ("张伟不住在上海", ["张伟", "上海"]),
+    ],
+)
+def test_a_name_begins_where_the_words_before_it_end(text, wanted):
+    assert names(text) == wanted
 
 
 def test_a_capital_letter_at_the_start_of_a_sentence_is_not_enough():
@@ -174,6 +202,11 @@ def test_a_possessive_is_left_out_of_the_name():
 )
 def test_a_person_is_told_by_what_only_persons_have(text, person):
     assert only(text, "person") == [(person, "person")]
+
+
+def test_a_german_noun_before_a_name_tells_whether_it_is_a_person():
+    found = read("Kunde Zembla und das Projekt Quorvo sind wichtig.").entities
+    assert [(one.name, one.type) for one in found] == [("Zembla", "person"), ("Quorvo", "name")]
 
 
 def test_an_army_with_initials_is_no_person():

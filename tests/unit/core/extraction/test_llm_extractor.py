@@ -116,6 +116,24 @@ async def test_a_quote_may_have_other_white_space(server, extractor):
     assert TEXT[only.start : only.end] == "Anna lives  in\nBerlin"
 
 
+@pytest.mark.parametrize("quoted", ["Anna O'Neil works at Acme", "**Anna O’Neil** works at _Acme_"])
+async def test_a_quote_may_lack_the_marks_of_markdown_and_have_other_quotation_marks(server, extractor, quoted):
+    text = "**Anna O’Neil** works\nat _Acme_, “as ever”."
+    told = relation("Anna O'Neil", "works_at", "Acme", f'{quoted}, "as ever"')
+    server.always(said(entity("Anna O'Neil"), entity("Acme"), relations=[told]))
+    found = await extractor.extract(text)
+    assert [text[one.spans[0][0] : one.spans[0][1]] for one in found.entities] == ["Anna O’Neil", "Acme"]
+    (only,) = found.relations
+    assert text[only.start : only.end] == "Anna O’Neil** works\nat _Acme_, “as ever”"
+
+
+async def test_what_would_end_before_it_begins_has_no_end(server, extractor):
+    told = relation("Anna", "works_at", "Acme", "Anna works at Acme", valid_from="2025", valid_until="2020")
+    server.always(said(relations=[told]))
+    (only,) = (await extractor.extract(TEXT)).relations
+    assert (only.valid_from.year, only.valid_until) == (2025, None)
+
+
 async def test_a_name_of_a_relation_that_is_missing_among_the_entities_is_one(server, extractor):
     server.always(said(relations=[relation("Anna", "works_at", "Acme", "Anna works at Acme")]))
     assert [(one.name, one.type) for one in (await extractor.extract(TEXT)).entities] == [

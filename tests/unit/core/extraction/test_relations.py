@@ -95,6 +95,27 @@ def test_clear_words_between_two_names_relate_them(text, wanted):
         "Everyone uses SQLite.",
         "Anna Lee and nobody else at all, whatever one may think of it, if at all, works at Acme.",
         "I asked Anna Lee (CEO) and World Health Organization (UN).",
+        "I doubt that Anna works at Acme.",
+        "It is false that Anna lives in Berlin.",
+        "Rumour has it that Anna joined Acme.",
+        "Nobody believes that Anna works at Acme.",
+        "Supposedly Anna works at Acme.",
+        "Neither Anna nor Peter works at Acme.",
+        "Anna is not the owner of Acme.",
+        "Anna is probably the owner of Acme.",
+        "Angeblich wohnt Anna in Bremen.",
+        "Weder Anna noch Peter arbeiten bei Siemens.",
+        "Неправда, что Анна работает в Яндексе.",
+        "Я сомневаюсь, что Олег живёт в Туле.",
+        "Si Juan trabaja en Telefónica, lo sabrá.",
+        "Supuestamente Carlos trabaja en Telefónica.",
+        "Je doute que Marie travaille chez Airbus.",
+        "张伟不在阿里巴巴工作。",
+        "田中さんは東京に住んでいません。",
+        "田中さんはトヨタで働いていました。",
+        "김민수 씨는 서울에 살지 않는다.",
+        "Anna joined Peter for lunch.",
+        "Acme replaced Jenkins with GitHub.",
     ],
 )
 def test_what_is_denied_asked_or_supposed_is_not_stated(text):
@@ -112,6 +133,22 @@ def test_a_list_of_subjects_counts_from_the_start_of_a_sentence():
         (who, "works_at", "Acme") for who in ("Anna", "Bob", "Carol")
     ]
     assert stated("In Berlin, Anna and Bob work at Acme.") == [(who, "works_at", "Acme") for who in ("Anna", "Bob")]
+
+
+def test_a_correction_states_what_it_says():
+    assert stated("I was wrong: Anna works at Acme.") == [("Anna", "works_at", "Acme")]
+
+
+def test_what_follows_a_short_name_in_brackets_is_said_of_it():
+    assert stated("The World Health Organization (WHO) is part of Zembla.") == [
+        ("World Health Organization", "also_known_as", "WHO"),
+        ("WHO", "part_of", "Zembla"),
+    ]
+    assert stated("Anna Lee (Acme) works at Initech.") == []
+
+
+def test_a_name_that_is_a_word_of_doubt_as_well_is_a_subject_like_any_other():
+    assert stated("Hope and Bob work at Acme.") == [(who, "works_at", "Acme") for who in ("Hope", "Bob")]
 
 
 def test_a_verb_for_several_needs_several():
