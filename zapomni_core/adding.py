@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 BEAT_SECONDS = 0.9  # sooner than the call itself would say that it goes on
 MOST_AT_ONCE = 2000
 """Characters that are cut and analysed faster than a thread is asked to."""
+LONGEST_AUTHOR = 200
+"""Characters of an author's name that are searched: they stand before every chunk."""
 
 T = TypeVar("T")
 Reuse = Callable[[Embedder, list[bytes]], Awaitable[dict[bytes, "Vector"]]]
@@ -138,7 +140,7 @@ def indexed_text(particulars: Particulars, heading: str, text: str) -> str:
     """What both legs of the search see of a chunk: `[8 May 2023] Author: Heading > path: text`."""
     moment = particulars.timestamp
     date = f"[{moment.day} {moment:%B} {moment.year}] " if moment else ""
-    author = f"{particulars.author}: " if particulars.author else ""
+    author = f"{particulars.author[:LONGEST_AUTHOR]}: " if particulars.author else ""
     return f"{date}{author}{f'{heading}: ' if heading else ''}{text}"
 
 

@@ -353,6 +353,8 @@ class MemoryEngine:
             raise MemoryNotFoundError(
                 f"memory {there.id} was replaced by {there.replaced_by}, which is kept; delete that one first to bring this back"
             )
+        if there and not there.deleted_at:
+            raise MemoryNotFoundError(f"memory {there.id} is not deleted: there is nothing to restore")
         return self._there(memory, memory_id, "deleted memory")
 
     async def purge(self, *, days: float = KEEP_DELETED_DAYS, memory_ids: list[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError, ZapomniError
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class GuardedEmbedder:
-    """The embedder within; what it raises that is not meant for people becomes a ProcessingError that names its kind."""
+    """The embedder within. It fails in one way only: with a ProcessingError that names it.
+
+    What it raises that is not meant for people becomes one, and so does what it returns that is not what was asked for.
+    """
 
     def __init__(self, inner: "Embedder") -> None:
         self._inner = inner
@@ -34,20 +38,28 @@ class GuardedEmbedder:
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: "OnBatch | None" = None) -> "Vector":
         """The vectors. What a message of somebody else's says may be a secret: only the log has it."""
+        from zapomni_core.embedding.checking import checked_vectors
+
         with self._one_way():
-            return await self._inner.embed(texts, query=query, on_batch=on_batch)
+            made = await self._inner.embed(texts, query=query, on_batch=on_batch)
+            return checked_vectors(made, len(texts), self.identity)
 
     async def fragments(self, texts: Sequence[str]) -> "list[Vector] | None":
         """The fragments; None if the embedder within gives none."""
+        from zapomni_core.embedding.checking import checked_fragments
         from zapomni_core.embedding.embedder import FragmentEmbedder
 
         if not isinstance(self._inner, FragmentEmbedder):
             return None
         with self._one_way():
-            return await self._inner.fragments(texts)
+            made = await self._inner.fragments(texts)
+            return None if made is None else checked_fragments(made, texts, self.identity)
 
     def tokens(self, text: str) -> int:
-        return self._inner.tokens(text)
+        try:
+            return index(self._inner.tokens(text))
+        except Exception as error:
+            raise self._failed(error) from error
 
     async def close(self) -> None:
         await close_part(self._inner)
@@ -59,10 +71,11 @@ class GuardedEmbedder:
         except ZapomniError:
             raise
         except Exception as error:
-            name = self._inner.identity.name
-            raise ProcessingError(
-                f"The embedder '{name}' failed ({type(error).__name__}); the log has the cause"
-            ) from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> ProcessingError:
+        name = self._inner.identity.name
+        return ProcessingError(f"The embedder '{name}' failed ({type(error).__name__}); the log has the cause")
 
 
 class GuardedExtractor:

@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(text: str, blocks: Iterable[Block], tokens: Callable[[str], int], limit: int) -> Iterator[Piece]:
-    """The pieces of some blocks, none dearer than `limit`, and most not than half of it, so that they pack well."""
+    """The pieces of some blocks, most not dearer than half of `limit`, so that they pack well."""
     cutter = _Cutter(text, tokens, limit)
     for block in blocks:
         small_enough = limit if block.whole else limit // 2
@@ -47,12 +47,12 @@ class _Cutter:
             yield from self._cut_anywhere(start, end, strength)
         else:
             kind, finer = layout[0], layout[1:]
-            for first, last in pairwise(chain([start], self._places(kind, start, end), [end])):
+            for first, last in pairwise(chain([start], self._places(kind, start, self._stop(start, end)), [end])):
                 begins = strength if first == start else kind.strength
                 yield from self.cut(first, last, finer, begins, self._limit // 2)
 
     def _places(self, kind: Break, start: int, end: int) -> Iterator[int]:
-        """Where to cut; lines and words only as finely as is of use."""
+        """Where to cut, with something to follow; lines and words only as finely as is of use."""
         step = _STEP if kind.strength <= LINE else 1
         before = start
         for match in kind.pattern.finditer(self._text, start, end):
@@ -62,19 +62,25 @@ class _Cutter:
                 before = at
 
     def _cut_anywhere(self, start: int, end: int, strength: int) -> Iterator[Piece]:
-        stop = start + len(self._text[start:end].rstrip())
+        """White space is not cut: what follows the last piece is its own, and may make it dearer than the limit."""
+        stop = self._stop(start, end)
         while start < stop:
             at = last_seam(self._text, start, min(start + _STEP, stop))
-            yield Piece(start, strength, self._cost(start, at))
+            yield Piece(start, strength, self._cost(start, at if at < stop else end))
             start, strength = at, ANYWHERE
 
+    def _stop(self, start: int, end: int) -> int:
+        """Where the white space at the end of a part begins."""
+        return start + len(self._text[start:end].rstrip())
+
     def _cost(self, start: int, end: int) -> int:
-        """White space around it is free. A part that has no place of one kind comes again for the next: it is counted once."""
+        """White space alone is free. A part that has no place of one kind comes again for the next: it is counted once."""
         if self._counted != (start, end):
-            self._counted, self._count = (start, end), self._counted_cost(self._text[start:end].strip())
+            self._counted, self._count = (start, end), self._counted_cost(self._text[start:end])
         return self._count
 
     def _counted_cost(self, part: str) -> int:
-        """A long part is not counted: it is too dear anyway."""
-        least = len(part) // _LONGEST_TOKEN
-        return least if least > self._limit else max(least, self._tokens(part))
+        """White space around it counts for its length only. A long part is not counted: it is too dear anyway."""
+        stripped = part.strip()
+        least = len(part) // _LONGEST_TOKEN if stripped else 0
+        return least if least > self._limit else max(least, self._tokens(stripped))

@@ -67,10 +67,10 @@ def _cut(text: str, room: int) -> str:
 
 
 def hit_of(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
-    """A chunk that was found, as a hit."""
+    """A chunk that was found, as a hit, without the white space that keeps it from the next one."""
     return SearchHit(
         memory_id=found.memory_id,
-        text=found.text,
+        text=found.text.rstrip(),
         similarity_score=score,
         why=why,
         kind=found.kind,

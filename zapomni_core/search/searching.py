@@ -1,13 +1,15 @@
 """The search from end to end: words, then the vector of what the words leave, then ranks, confidence and hits."""
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from zapomni_core.embedding import Embedder, Profile
-from zapomni_core.errors import ZapomniError
+from zapomni_core.errors import ProcessingError, ZapomniError
 from zapomni_core.masking import without_paths
 from zapomni_core.models import SearchHit, SearchResult
 from zapomni_core.search.alignment import MOST_HITS, align, can_change
@@ -29,6 +31,10 @@ COMMON_SHARE = 0.15
 LEAST_CHUNKS_TO_PRUNE = 50
 LEAST_WORDS_LEFT = 2
 NO_FILTER = Filter()
+PATIENCE_SECONDS = 20.0
+"""How long a search waits for the embedder before it goes without: there must be time left for the answer by words."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,10 +144,20 @@ async def _vector(embedder: Embedder, text: str | None) -> tuple[Vector | None, 
     if text is None:
         return None, None
     try:
-        return await question_vector(embedder, text), None
+        return await _in_time(embedder, question_vector(embedder, text)), None
     except ZapomniError as error:
         log.exception("query_not_embedded")
         return None, f"Only words were searched, not meaning: {without_paths(str(error)).rstrip('.')}."
+
+
+async def _in_time(embedder: Embedder, work: Awaitable[T]) -> T:
+    """What an embedder makes, unless somebody has waited for it long enough."""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await work
+    except TimeoutError:
+        name = embedder.identity.name
+        raise ProcessingError(f"The embedder '{name}' took longer than {PATIENCE_SECONDS:g} seconds") from None
 
 
 def _unembedded(chunks: int) -> str | None:
@@ -158,7 +174,7 @@ async def _closer(embedder: Embedder, request: SearchRequest, answered: _Answer)
     if not answered.needs_look:
         return hits
     try:
-        aligned = await align(embedder, request.query, hits, answered.ranked)
+        aligned = await _in_time(embedder, align(embedder, request.query, hits, answered.ranked))
     except ZapomniError:
         log.exception("hits_not_looked_at_closely")
         return hits

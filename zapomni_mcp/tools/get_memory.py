@@ -75,19 +75,23 @@ def _others(metadata: Mapping[str, Any]) -> list[str]:
     told: list[str] = []
     for key, value in rest:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        told.append(textwrap.shorten(f"{key} {text}", _LONGEST_VALUE, placeholder="…"))
+        told.append(_short(f"{key} {text}"))
         if sum(map(len, told)) > _MOST_METADATA:
             break
     left = len(rest) - len(told)
     return [*told, f"and {left:,} more in metadata"] if left else told
 
 
+def _short(entry: str) -> str:
+    """An entry on one line, as far as there is room for it."""
+    return textwrap.shorten(entry[: 2 * _LONGEST_VALUE], _LONGEST_VALUE, placeholder="…")
+
+
 def _about(memory: Memory) -> str:
     what = kind_words(memory.kind, memory.role, memory.conversation)
     parts = [f"Memory {memory.id}", f"stored {memory.created_at.date().isoformat()}", *([what] if what else [])]
-    parts += [f"{key} {value}" for key, value in (("source", memory.source), ("author", memory.author)) if value]
-    if memory.tags:
-        parts.append("tags " + ", ".join(memory.tags))
+    named = (("source", memory.source), ("author", memory.author), ("tags", ", ".join(memory.tags)))
+    parts += [_short(f"{key} {value}") for key, value in named if value]
     parts += _others(memory.metadata)
     if memory.deleted_at:
         parts.append("deleted; restore_memory brings it back")

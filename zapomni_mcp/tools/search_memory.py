@@ -21,7 +21,8 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
     title = "Recall"
     description = (
         "Search long-term memory by meaning and words, in any language. Call it before answering anything that may "
-        "depend on earlier conversations, decisions or preferences; not for what is said in this one."
+        "depend on earlier conversations, decisions or preferences; not for what is said in this one. A hit shows the best "
+        "part of a memory; get_memory reads all of it."
     )
     input_schema: ClassVar[dict[str, Any]] = {
         "type": "object",

@@ -16,7 +16,7 @@ from zapomni_core import adding
 from zapomni_core.adding import attended, indexed_text
 from zapomni_core.call import Call, CallContext, call_context
 from zapomni_core.engine import LONGEST_QUERY, MOST_HITS, MemoryEngine
-from zapomni_core.errors import ConfigurationError, EmbedderMissingError
+from zapomni_core.errors import ConfigurationError, EmbedderMissingError, ProcessingError
 from zapomni_core.failures import describe_failure
 from zapomni_core.intake import Particulars
 from zapomni_core.provider import Provider, Providers
@@ -326,7 +326,7 @@ class TestHiding:
         with pytest.raises(MemoryNotFoundError, match="is deleted already, and can be restored"):
             await engine.delete_memory(memory_id)
         assert (await engine.restore_memory(memory_id)).deleted_at is None
-        with pytest.raises(MemoryNotFoundError, match="there is no deleted memory"):
+        with pytest.raises(MemoryNotFoundError, match="is not deleted: there is nothing to restore"):
             await engine.restore_memory(memory_id)
 
     async def test_purging_takes_what_was_deleted_long_enough_ago(self, engine):
@@ -476,6 +476,7 @@ class TestStatistics:
     [
         (Particulars(), "", "text"),
         (Particulars(author="Ada"), "", "Ada: text"),
+        (Particulars(author="A" * 1_000_000), "", "A" * 200 + ": text"),
         (Particulars(timestamp=datetime(2023, 5, 8, tzinfo=UTC)), "", "[8 May 2023] text"),
         (
             Particulars(author="Ada", timestamp=datetime(987, 1, 2, tzinfo=UTC)),
@@ -486,3 +487,24 @@ class TestStatistics:
 )
 def test_both_legs_see_when_who_and_under_what(particulars, heading, seen):
     assert indexed_text(particulars, heading, "text") == seen
+
+
+@pytest.mark.parametrize("mode", ["fail", "store_raw", "queue_retry"])
+async def test_an_extractor_that_needs_no_llm_is_never_made_up_for_later(tmp_path, mode):
+    class Broken:
+        name = "broken"
+        asks_llm = False
+
+        async def extract(self, text, *, timestamp=None):
+            raise ProcessingError("it cannot read that")
+
+        async def close(self): ...
+
+    chosen = Settings(extractor="broken", on_llm_unavailable=mode)
+    engine = MemoryEngine(
+        chosen, store=SQLiteStore(tmp_path / "memory.db"), embedder=HashingEmbedder(), extractor=Broken()
+    )
+    with pytest.raises(ProcessingError, match="it cannot read that"):
+        await engine.add_memory("text")
+    assert (await engine.get_stats()).total_memories == 0
+    await engine.close()

@@ -76,7 +76,7 @@ def test_no_chunk_is_larger_than_asked_but_for_its_overlap(text, language):
     for part in chunks_of(text, language):
         fresh = text[part.fresh : part.end].strip()
         assert guess_tokens(fresh) <= 40
-        assert len(" ".join(fresh.split())) <= 40 * 16 + 32
+        assert len(fresh) <= 40 * 16 + 32
         assert guess_tokens(text[part.start : part.fresh].strip()) <= 8
 
 
@@ -96,6 +96,14 @@ def test_no_chunk_is_blank_unless_the_text_is(text, language):
 @given(TEXTS, LANGUAGES)
 def test_the_same_text_is_cut_in_the_same_way(text, language):
     assert chunks_of(text, language) == chunks_of(text, language)
+
+
+@pytest.mark.parametrize("gap", [" ", "\n", "\r\n", "\t", "\u00a0", "\n  "])
+@pytest.mark.parametrize("language", [None, "markdown", "text", "python"])
+def test_a_wide_gap_is_no_part_of_what_is_found(gap, language):
+    text = "first" + gap * 10_000 + "second" + gap * 10_000 + "third"
+    parts = [text[part.start : part.end] for part in chunks_of(text, language)]
+    assert [part.strip() for part in parts] == ["first", "second", "third"]
 
 
 def test_an_empty_text_has_no_chunks():

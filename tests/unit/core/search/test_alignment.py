@@ -35,10 +35,10 @@ class Close(HashingEmbedder):
         ]
 
 
-async def _search(tmp_path, embedder, query, **asked):
+async def _search(tmp_path, embedder, query, facts=FACTS, **asked):
     engine = MemoryEngine(store=SQLiteStore(tmp_path / "memory.db"), embedder=embedder)
     try:
-        for fact in FACTS:
+        for fact in facts:
             await engine.add_memory(fact)
         return await engine.search_memory(query, **asked)
     finally:
@@ -55,6 +55,14 @@ async def test_the_hit_that_agrees_with_the_question_comes_first(tmp_path):
     assert result.hits[0].similarity_score == pytest.approx(result.confidence)
     assert sorted(hit.text for hit in result.hits) == sorted(FACTS)
     assert not result.degraded
+
+
+@pytest.mark.parametrize(("count", "looked_at"), [(1, 0), (2, 2)])
+async def test_it_is_taken_where_there_is_something_to_choose(tmp_path, count, looked_at):
+    embedder = Close("alpha")
+    result = await _search(tmp_path, embedder, "what is this", facts=FACTS[:count])
+    assert result.hits[0].text == "alpha one"
+    assert len(embedder.looked_at[1:]) == looked_at
 
 
 async def test_it_looks_beyond_what_was_asked_for(tmp_path):

@@ -49,6 +49,12 @@ async def test_an_answer_is_no_larger_than_asked_for(engine, tokens, count):
     assert [hit.text for hit in hits] == [hit.text for hit in (await engine.search_memory("gate code")).hits][:count]
 
 
+async def test_the_gap_after_what_was_found_is_no_part_of_the_answer(engine):
+    await engine.add_memory("The gate code is 4417." + " \n" * 100_000 + "Ada likes her tea black.")
+    (hit,) = (await engine.search_memory("gate code")).hits
+    assert hit.text == "The gate code is 4417."
+
+
 async def test_the_best_hit_has_the_confidence_as_its_score_and_the_others_less(engine):
     for text in ("The gate code is 4417.", "The gate is green.", "Ada likes her tea black."):
         await engine.add_memory(text)
@@ -97,6 +103,14 @@ async def test_a_hit_in_another_language_is_found_by_its_words_and_says_translat
     }.items():
         (hit,) = (await engine.search_memory(question, 1)).hits
         assert (hit.text, hit.why) == (text, ("translation",))
+
+
+async def test_a_part_of_a_translation_is_none(engine, embedder):
+    embedder.failure = ProcessingError("broken")
+    for text in ("冷蔵庫は台所です。", "冷蔵品は明日です。"):
+        await engine.add_memory(text)
+    (hit,) = (await engine.search_memory("where is the refrigerator")).hits
+    assert (hit.text, hit.why) == ("冷蔵庫は台所です。", ("translation",))
 
 
 async def test_a_word_itself_counts_more_than_its_translation(engine, embedder):

@@ -1,9 +1,12 @@
 """A search answers whatever it is asked, and embeds no more of the question than tells something."""
 
+import asyncio
+
 import pytest
 
 from zapomni_core.engine import LONGEST_QUERY
 from zapomni_core.errors import ProcessingError
+from zapomni_core.search import searching
 from zapomni_db.errors import InvalidInputError
 
 
@@ -68,6 +71,29 @@ async def test_an_embedder_that_fails_leaves_the_words_and_the_answer_says_so(en
     assert [hit.text for hit in result.hits] == ["The gate code is 4417."]
     assert result.hits[0].why == ("gate", "code")
     assert result.degraded == "Only words were searched, not meaning: the model is gone."
+
+
+async def test_an_embedder_that_never_answers_is_not_waited_for(engine, embedder, monkeypatch):
+    await _add(engine, ["The gate code is 4417.", "Ada likes her tea black."])
+    monkeypatch.setattr(searching, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(embedder, "embed", lambda *_, **__: asyncio.Event().wait())
+    async with asyncio.timeout(10):
+        result = await engine.search_memory("gate code")
+    assert [hit.text for hit in result.hits] == ["The gate code is 4417."]
+    assert result.degraded == (
+        "Only words were searched, not meaning: The embedder 'hashing' took longer than 0.01 seconds."
+    )
+
+
+async def test_a_closer_look_that_never_ends_is_not_waited_for(engine, embedder, monkeypatch):
+    await _add(engine, ["The gate code is 4417.", "Ada likes her tea black."])
+    without_look = await engine.search_memory("gateway")
+    monkeypatch.setattr(searching, "PATIENCE_SECONDS", 0.5)
+    embedder.fragments = lambda _: asyncio.Event().wait()
+    async with asyncio.timeout(10):
+        result = await engine.search_memory("gateway")
+    assert (result.hits, result.degraded) == (without_look.hits, None)
+    assert len(result.hits) == 2
 
 
 @pytest.mark.parametrize("failure", [ConnectionError("https://user:secret@host refused"), KeyError("x"), OSError()])

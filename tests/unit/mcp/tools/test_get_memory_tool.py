@@ -115,6 +115,23 @@ async def test_much_metadata_is_told_in_part(tool, make_memory):
     assert record["metadata"] == metadata
 
 
+@pytest.mark.parametrize(
+    "particulars",
+    [
+        {"tags": ("x" * 200_000,)},
+        {"tags": tuple(f"tag {number}" for number in range(20_000))},
+        {"author": "A" * 50_000, "source": "word " * 10_000},
+    ],
+    ids=["a long tag", "many tags", "long names"],
+)
+async def test_tags_and_names_are_told_in_short(tool, make_memory, particulars):
+    tool.core_engine.get_memory.return_value = make_memory(metadata={}, **particulars)
+    said, record = await page(tool, max_chars=1)
+    assert len(said) < 600
+    assert "…" in record["message"]
+    assert len(record["message"]) < 500
+
+
 async def test_what_became_of_a_memory_is_said(tool, make_memory):
     gone = datetime(2026, 6, 1, tzinfo=UTC)
     tool.core_engine.get_memory.return_value = make_memory(

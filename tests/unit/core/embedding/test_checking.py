@@ -1,0 +1,103 @@
+"""An embedder that answers rubbish has failed: nothing is kept of it, the search goes by words, and both say whose fault it is."""
+
+import numpy as np
+import pytest
+
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.errors import ProcessingError
+from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.sqlite import SQLiteStore
+
+RUBBISH = {
+    "not a number": lambda vectors: vectors * np.nan,
+    "too large": lambda vectors: vectors.astype(np.float64) * 1e300,
+    "too short": lambda vectors: vectors[:, :-1],
+    "too long": lambda vectors: np.hstack([vectors, vectors]),
+    "too few": lambda vectors: vectors[:-1],
+    "too many": lambda vectors: np.vstack([vectors, vectors]),
+    "of a row less": lambda vectors: vectors[0],
+    "of several lengths": lambda vectors: [[1.0] * (number + 1) for number in range(len(vectors) + 1)],
+    "words": lambda vectors: ["vector"] * len(vectors),
+    "nothing": lambda _: None,
+}
+COMPLAINT = (
+    r"^The embedder 'hashing' did not return \d+ vectors of 256 numbers; choose another embedder in the settings"
+)
+
+
+class Rubbish(HashingEmbedder):
+    """Makes something else of its vectors, and of its fragments, where it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.spoil = self.spoil_fragments = lambda vectors: vectors
+
+    async def embed(self, texts, *, query=False, on_batch=None):
+        return self.spoil(await super().embed(texts, query=query, on_batch=on_batch))
+
+    async def fragments(self, texts):
+        return self.spoil_fragments([np.eye(3, dtype=np.float32) for _ in texts])
+
+
+@pytest.fixture
+def embedder():
+    return Rubbish()
+
+
+@pytest.fixture
+async def engine(tmp_path, embedder):
+    engine = MemoryEngine(store=SQLiteStore(tmp_path / "memory.db"), embedder=embedder)
+    for text in ("The piano is in the cellar.", "The cello is in the attic."):
+        await engine.add_memory(text)
+    yield engine
+    await engine.close()
+
+
+@pytest.mark.parametrize("kind", RUBBISH)
+async def test_nothing_is_added_with_vectors_that_are_none(engine, embedder, kind):
+    embedder.spoil = RUBBISH[kind]
+    with pytest.raises(ProcessingError, match=COMPLAINT):
+        await engine.add_memory("The harp is in the hall.")
+    assert (await engine.get_stats()).total_memories == 2
+
+
+@pytest.mark.parametrize("kind", RUBBISH)
+async def test_a_question_without_a_vector_is_answered_by_words_and_says_so(engine, embedder, kind):
+    embedder.spoil = RUBBISH[kind]
+    result = await engine.search_memory("Where is the piano?")
+    assert [hit.text for hit in result.hits] == ["The piano is in the cellar."]
+    assert result.degraded.startswith("Only words were searched, not meaning: The embedder 'hashing' did not return")
+
+
+async def test_numbers_in_lists_are_vectors_too(engine, embedder):
+    embedder.spoil = np.ndarray.tolist
+    await engine.add_memory("The harp is in the hall.")
+    result = await engine.search_memory("Where is the harp?")
+    assert (result.hits[0].text, result.degraded) == ("The harp is in the hall.", None)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda fragments: fragments[1:],
+        lambda fragments: [one * np.nan for one in fragments],
+        lambda fragments: [one[0] for one in fragments],
+        lambda fragments: [one[:0] for one in fragments],
+        lambda fragments: [fragments[0], *[one[:, :2] for one in fragments[1:]]],
+        len,
+    ],
+    ids=["too few", "not a number", "no rows", "none", "of several lengths", "a number"],
+)
+async def test_a_closer_look_that_shows_nothing_changes_nothing(engine, embedder, spoil):
+    embedder.spoil_fragments = lambda _: None
+    without_look = await engine.search_memory("Which cello or instrument?")
+    embedder.spoil_fragments = spoil
+    assert (await engine.search_memory("Which cello or instrument?")).hits == without_look.hits
+    assert len(without_look.hits) == 2
+
+
+@pytest.mark.parametrize("counted", [None, "three", 2.5])
+async def test_tokens_that_are_no_count_are_the_embedders_failure(engine, embedder, monkeypatch, counted):
+    monkeypatch.setattr(embedder, "tokens", lambda _text: counted)
+    with pytest.raises(ProcessingError, match=r"^The embedder 'hashing' failed \(TypeError\)"):
+        await engine.add_memory("The harp is in the hall. " * 200)
