@@ -1,12 +1,19 @@
 """`zapomni demo` does what it says, and touches nothing of the user's."""
 
+import asyncio
+import json
 import re
+import shlex
 import subprocess
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.e2e.wire import ZAPOMNI, environment
+from zapomni_mcp.demo import demonstration
+from zapomni_mcp.demo.demonstration import Demonstration
 from zapomni_mcp.demo.facts import FACTS, QUESTIONS
 from zapomni_mcp.demo.notes import LEAK, long_document
 
@@ -73,6 +80,65 @@ def test_it_tells_of_a_server_that_fails(tmp_path):
     assert "NOT everything held" in result.stdout
     assert "claude mcp add" not in result.stdout
     assert result.stderr == ""
+
+
+class SlowToClose:
+    """Stands for the server: no answer comes, and closing its client takes a while."""
+
+    pid = 1
+
+    def __init__(self):
+        self.closed = 0
+        self.is_asked = asyncio.Event()
+
+    @asynccontextmanager
+    async def client(self):
+        try:
+            yield self
+        finally:
+            for _ in range(100):
+                await asyncio.sleep(0)
+            self.closed += 1
+
+    async def call_tool(self, *_):
+        self.is_asked.set()
+        await asyncio.Event().wait()
+
+    async def command_line(self, *_):
+        await asyncio.Event().wait()
+
+
+class LastSteps(Demonstration):
+    """A demonstration without what comes before the server is started again."""
+
+    async def _remember(self, client): ...
+
+    async def _ask(self, client):
+        return True
+
+    async def _remember_and_kill(self, client): ...
+
+
+async def test_interrupted_in_its_last_steps_it_ends_when_the_client_is_closed():
+    console, server = Console(quiet=True), SlowToClose()
+    running = asyncio.create_task(LastSteps(console, console.status(""), server).run())
+    await server.is_asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert server.closed == 2
+
+
+def test_how_to_connect_can_be_copied_wherever_it_is_installed(monkeypatch, capsys):
+    path = """/home/Ольга "O" d'Arc/zapomni"""
+    monkeypatch.setattr(demonstration, "command", lambda: path)
+    demonstration.say_how_to_connect(Console(width=80))
+    shown = capsys.readouterr().out.splitlines()
+    (claude,) = (line for line in shown if "claude mcp add" in line)
+    (servers,) = (line for line in shown if "mcpServers" in line)
+    assert shlex.split(claude)[-1] == path
+    assert json.loads(f"{{{servers}}}") == {"mcpServers": {"zapomni": {"command": path, "args": []}}}
+    assert shlex.split(shown[-1])[0] == path
 
 
 def test_the_long_document_is_long_and_the_same_each_time():

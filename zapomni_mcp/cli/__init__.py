@@ -1,5 +1,5 @@
 """The command line: `zapomni` and its commands. Nothing but `serve` imports the MCP SDK."""
 
-from zapomni_mcp.cli.root import main
+from zapomni_mcp.cli.starting import main
 
 __all__ = ["main"]

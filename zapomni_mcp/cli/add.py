@@ -45,10 +45,23 @@ HEADLINES = {
 }
 
 
+def _only_one(_ctx: click.Context, _option: click.Parameter, files: tuple[Path, ...]) -> Path | None:
+    """The file, if one was given. Click would take the last of several, and leave out the others without a word."""
+    if len(files) > 1:
+        raise click.BadParameter("give one file at a time; each becomes a memory of its own")
+    return files[0] if files else None
+
+
 @click.command()
 @shared_options()
 @click.argument("text", required=False)
-@click.option("--file", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Remember this file.")
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    callback=_only_one,
+    help="Remember this file.",
+)
 @click.option("--tag", "tags", type=TEXT, multiple=True, metavar="TAG", help="Add a tag; may be repeated.")
 @click.option("--source", type=TEXT, help="Where it comes from; a file's name, unless you say otherwise.")
 @click.option("--author", type=TEXT, help="Who said or wrote it.")

@@ -29,4 +29,5 @@ def config(options: Options, as_json: bool) -> None:
     out.text(f"Settings file: {file}" + (" (not there; it would be read)" if loaded.file is None else ""))
     out.text("")
     short = {str(loaded.file): "the file"}
-    out.table(("KEY", "FROM", "VALUE"), [(key, short.get(origin, origin), value) for key, value, origin in rows])
+    cells = [(key, short.get(origin, origin), value) for key, value, origin in rows]
+    out.table(("KEY", "FROM", "VALUE"), cells, whole=True)

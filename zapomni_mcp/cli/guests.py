@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zapomni_core.errors import ProcessingError
-from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_mcp.cli.composition import compose, log_if_asked, read_config
+from zapomni_mcp.cli.failing import told_in_a_sentence
 from zapomni_mcp.cli.options import Options
-from zapomni_mcp.cli.refusal import Refusal
-from zapomni_mcp.descriptors import claim_output
+from zapomni_mcp.cli.output import claimed_output
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
@@ -23,7 +21,7 @@ def guest(ctx: click.Context, name: str) -> click.Command | None:
     if ctx.resilient_parsing:
         return None
     options = ctx.ensure_object(Options)
-    output = claim_output()  # what plugins print while they are loaded is not the command's
+    output = claimed_output()  # what plugins print while they are loaded is not the command's
     config = read_config(options)
     log_if_asked(config)
     app = compose(options, config.settings)
@@ -39,11 +37,8 @@ def _hosted(command: click.Command, app: "App") -> click.Command:
 
     def invoke(ctx: click.Context) -> Any:
         try:
-            return run(ctx)
-        except InvalidInputError as error:
-            raise Refusal(str(error)) from None
-        except (DatabaseError, ProcessingError) as error:
-            raise click.ClickException(str(error)) from None
+            with told_in_a_sentence(app):
+                return run(ctx)
         finally:
             asyncio.run(app.engine.close())
 

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 CLOSED_PIPE = 141
 INDENT = " " * 6
+NARROWEST = 20
+UNCUT = 1_000_000
+"""Columns, more than any line has."""
+
 STYLES = {
     "ok": "green",
     "loaded": "green",
@@ -32,10 +36,7 @@ class Output:
     """A command's own output. Make it before any plugin is imported: what they print goes to standard error."""
 
     def __init__(self) -> None:
-        try:
-            self._file = claim_output()
-        except OSError as error:
-            raise click.ClickException(str(error)) from None
+        self._file = claimed_output()
 
     def json(self, document: Any) -> None:
         """Print a JSON document."""
@@ -50,8 +51,18 @@ class Output:
         """Print a text exactly, unless it is a terminal that would obey its control characters."""
         self._write((_CONTROL.sub("", text) if self._file.isatty() else text) + "\n")
 
-    def table(self, headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-        """Print a table, a line for each row; where the terminal is narrow, the last column gives way first."""
+    def table(
+        self,
+        headings: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        right: Sequence[str] = (),
+        whole: bool = False,
+    ) -> None:
+        """Print a table, a line for each row; where the terminal is narrow, the last column gives way first.
+
+        Where it is to be whole, nothing is cut, however long a line becomes: what is in it can be copied.
+        """
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -60,16 +71,17 @@ class Output:
             table.add_column(heading, justify=side, no_wrap=heading != headings[-1], overflow="ellipsis")
         for row in rows:
             table.add_row(*map(_cell, row))
-        self._render(table)
+        self._render(table, self._uncut if whole else self._console)
 
     def marked(self, mark: str, text: str) -> None:
         """Print a paragraph behind a mark such as `ok` or `fail`."""
         from rich.text import Text
 
-        width = self._console.width - len(INDENT)
+        width = max(self._console.width - len(INDENT), NARROWEST)
         lines = textwrap.wrap(one_line(text), width, break_long_words=False, break_on_hyphens=False)
         body = f"\n{INDENT}".join(lines)
-        self._render(Text.assemble((mark.ljust(len(INDENT)), STYLES.get(mark, "")), body), soft_wrap=True)
+        marked = Text.assemble((mark.ljust(len(INDENT)), STYLES.get(mark, "")), body)
+        self._render(marked, self._console, soft_wrap=True)
 
     def step(self, text: str) -> None:
         """Print a next step beneath a paragraph, unbroken, so that a command in it can be copied."""
@@ -77,13 +89,20 @@ class Output:
 
     @cached_property
     def _console(self) -> "Console":
+        return self._make_console(None)
+
+    @cached_property
+    def _uncut(self) -> "Console":
+        return self._make_console(UNCUT)
+
+    def _make_console(self, width: int | None) -> "Console":
         from rich.console import Console
 
-        return Console(file=self._file, markup=False, highlight=False, emoji=False)
+        return Console(file=self._file, width=width, markup=False, highlight=False, emoji=False)
 
-    def _render(self, renderable: "RenderableType", *, soft_wrap: bool = False) -> None:
-        with self._console.capture() as capture:
-            self._console.print(renderable, soft_wrap=soft_wrap)
+    def _render(self, renderable: "RenderableType", console: "Console", *, soft_wrap: bool = False) -> None:
+        with console.capture() as capture:
+            console.print(renderable, soft_wrap=soft_wrap)
         self._write("\n".join(line.rstrip() for line in capture.get().split("\n")))
 
     def _write(self, text: str) -> None:
@@ -91,9 +110,23 @@ class Output:
             self._file.write(text)
             self._file.flush()
         except BrokenPipeError:
-            # What is left in the buffer is written at exit, and would raise there.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
+            self._give_up()
             raise SystemExit(CLOSED_PIPE) from None
+        except OSError as error:
+            self._give_up()
+            raise click.ClickException(f"Standard output cannot be written: {error.strerror}") from None
+
+    def _give_up(self) -> None:
+        """What is left in the buffer is written at exit, and would raise there."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
+
+
+def claimed_output() -> TextIO:
+    """The file for what a command prints; an error in a line where standard output is closed."""
+    try:
+        return claim_output()
+    except OSError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def one_line(text: str) -> str:

@@ -26,10 +26,9 @@ from zapomni_mcp.cli.refusal import Refusal
 from zapomni_mcp.cli.reindex import reindex
 from zapomni_mcp.cli.search import search
 from zapomni_mcp.cli.serve import serve
+from zapomni_mcp.cli.starting import INTERRUPTED
 from zapomni_mcp.cli.stats import stats
 from zapomni_mcp.cli.tools import tools
-
-INTERRUPTED = 130
 
 
 class Root(click.Group):
@@ -83,7 +82,7 @@ for command in (serve, *ON_MEMORIES, plugins, tools, call, doctor, config, demo,
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line and exit, whatever threads a plugin left running; the console script."""
+    """Run the command line and exit, whatever threads a plugin left running."""
     # Pydantic would read the entry points of every installed package, and fail where one of them cannot be read.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:

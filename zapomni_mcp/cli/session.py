@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import logging
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from zapomni_core.errors import ConfigurationError, LLMUnavailableError, ProcessingError
-from zapomni_db.errors import DatabaseError, InvalidInputError
-from zapomni_mcp.cli.composition import compose, log_if_asked, read_config, tell_of_failures
+from zapomni_mcp.cli.composition import compose, log_if_asked, read_config
 from zapomni_mcp.cli.ending import end_soon
+from zapomni_mcp.cli.failing import told_in_a_sentence
 from zapomni_mcp.cli.options import Options
 from zapomni_mcp.cli.output import Output
 from zapomni_mcp.cli.refusal import Refusal
@@ -21,8 +19,6 @@ from zapomni_mcp.cli.refusal import Refusal
 if TYPE_CHECKING:
     from zapomni_core.app import App
     from zapomni_core.engine import MemoryEngine
-
-log = logging.getLogger("zapomni.command")
 
 Work = Callable[["MemoryEngine"], Awaitable[int]]
 
@@ -37,25 +33,12 @@ class Session:
     as_json: bool
 
     def run(self, work: Work) -> NoReturn:
-        """Let the work have the engine, and exit with the code that it returns.
-
-        What was asked for wrongly is a refusal (2); what could not be done is told in a sentence (1).
-        """
+        """Let the work have the engine, and exit with the code that it returns."""
         config = read_config(self.options)
         log_if_asked(config)
         app = compose(self.options, config.settings)
-        try:
+        with told_in_a_sentence(app):
             code = asyncio.run(self._run(app, work))
-        except InvalidInputError as error:
-            raise Refusal(str(error)) from None
-        except LLMUnavailableError as error:
-            raise click.ClickException(f"{error.failure.message} {error.failure.suggestion}") from None
-        except (DatabaseError, ProcessingError) as error:
-            log.exception("command_failed")
-            raise click.ClickException(str(error)) from None
-        except ConfigurationError:
-            tell_of_failures(app)
-            raise
         sys.exit(code)
 
     async def _run(self, app: "App", work: Work) -> int:

@@ -65,7 +65,7 @@ def _show_settings(out: Output, report: "PluginReport", model: "type[BaseModel] 
         return
     out.text(f"\nSettings, in [plugins.{report.name}]:")
     rows = [row for name, field in model.model_fields.items() for row in _rows(report.name, name, field, config)]
-    out.table(("KEY", "FROM", "DEFAULT", "VALUE"), rows)
+    out.table(("KEY", "FROM", "DEFAULT", "VALUE"), rows, whole=True)
     out.text("")
     for name, field in model.model_fields.items():
         if field.description:

@@ -1,6 +1,8 @@
 """What is shown, step by step. Each step tells whether it held."""
 
 import asyncio
+import json
+import shlex
 import tempfile
 import time
 from contextlib import suppress
@@ -34,7 +36,7 @@ async def demonstrate() -> bool:
     outcome = "Everything held" if held else "NOT everything held"
     console.print(f"\n{outcome}, in {time.perf_counter() - started:.0f} s. Of this store, nothing is left.")
     if held:
-        _say_how_to_connect(console)
+        say_how_to_connect(console)
     return held
 
 
@@ -77,9 +79,11 @@ class Demonstration:
             answered = await self._ask(client)
             self._step("3. Kill the server (kill -9) while it is remembering")
             await self._remember_and_kill(client)
-        nothing_lost, plugins = await asyncio.gather(self._look_again(), self._server.command_line("plugins"))
+        async with asyncio.TaskGroup() as both:
+            looked = both.create_task(self._look_again())
+            plugins = both.create_task(self._server.command_line("plugins"))
         self._step("4. Every tool is a plugin; one line of `zapomni plugins`")
-        return all([answered, nothing_lost, self._show_plugin(plugins.splitlines())])
+        return all([answered, looked.result(), self._show_plugin(plugins.result().splitlines())])
 
     async def _remember(self, client: "Client") -> None:
         self._say(f"The server is process {self._server.pid}. The first memory loads the model.")
@@ -127,7 +131,9 @@ class Demonstration:
                     self._server.kill()
 
         self._status.update("remembering, until the server is killed")
-        await asyncio.gather(*map(add, _late_texts()))
+        async with asyncio.TaskGroup() as all_of_them:
+            for text in _late_texts():
+                all_of_them.create_task(add(text))
         acknowledged = len(self._kept) - before
         self._say(f"{LATE} sent at once; process {pid} killed: {acknowledged} were acknowledged by then.")
 
@@ -188,11 +194,14 @@ def _seconds(started: float) -> str:
     return f"{time.perf_counter() - started:.1f} s"
 
 
-def _say_how_to_connect(console: Console) -> None:
+def say_how_to_connect(console: Console) -> None:
+    """Show what to type, and what to write into a client's settings, each as it can be copied."""
     path = command()
+    typed = shlex.quote(path)
+    servers = json.dumps({"zapomni": {"command": path, "args": []}}, ensure_ascii=False)
     console.print("\nConnect Claude Code:", style="bold")
-    console.print(f"   claude mcp add zapomni -- {path}", soft_wrap=True)
+    console.print(f"   claude mcp add zapomni -- {typed}", soft_wrap=True)
     console.print("Claude Desktop, Cursor, Gemini CLI, in their settings:", style="bold")
-    console.print(f'   "mcpServers": {{"zapomni": {{"command": "{path}", "args": []}}}}', soft_wrap=True)
+    console.print(f'   "mcpServers": {servers}', soft_wrap=True)
     console.print("VS Code, Zed, Codex CLI and others: README.md. From the shell:", style="bold")
-    console.print(f"   {path} add 'something worth keeping'", soft_wrap=True)
+    console.print(f"   {typed} add 'something worth keeping'", soft_wrap=True)

@@ -45,6 +45,13 @@ async def test_a_history_reads_as_a_conversation(app, ask):
     assert (second.partition(" ")[0], second.endswith("): In trees.")) == ("assistant", True)
 
 
+async def test_a_history_that_reaches_the_limit_says_that_there_may_be_more(app, ask):
+    for number in range(3):
+        await ask("store_message", session_id=SESSION, role="user", content=f"message {number}")
+    told = text_of(await app.call("get_conversation_history", {"session_id": SESSION, "limit": 2})).splitlines()
+    assert told[0] == f"The last 2 messages of session {SESSION}; there may be earlier ones, beyond the limit:"
+
+
 async def test_of_a_long_message_the_beginning_is_shown_with_the_way_to_the_rest(app, ask):
     stored = await ask("store_message", session_id=SESSION, role="user", content="a" * 9000)
     result = await app.call("get_conversation_history", {"session_id": SESSION})

@@ -1,6 +1,7 @@
 """create_session, store_message, get_conversation_history: conversations, word for word."""
 
 from typing import Any
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -82,8 +83,18 @@ class GetConversationHistoryTool(SessionsTool):
         session = uuid_of("session_id", session_id)
         found = await self.manager.get_conversation_history(session, limit)
         messages = [MessageAnswer.of(one) for one in found]
-        headline = f"{counted(len(messages), 'message')} of session {session}" + (":" if messages else ".")
+        headline = _headline(session, len(messages), limit)
         response = ConversationHistory(
             message=headline, session_id=str(session), count=len(messages), messages=messages
         )
         return "\n".join([headline, *map(message_words, messages)]), response
+
+
+def _headline(session: UUID, count: int, limit: int) -> str:
+    if not count:
+        return f"0 messages of session {session}."
+    if count == limit:
+        return (
+            f"The last {counted(count, 'message')} of session {session}; there may be earlier ones, beyond the limit:"
+        )
+    return f"{counted(count, 'message')} of session {session}:"

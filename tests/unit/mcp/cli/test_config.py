@@ -20,6 +20,13 @@ def test_every_setting_is_shown_with_its_origin(run, settings_file, monkeypatch)
     assert "sesame" not in text
 
 
+def test_nothing_of_a_value_is_cut(run, monkeypatch):
+    store = f"sqlite:///{'a-long-name/' * 20}memory.db"
+    monkeypatch.setenv("ZAPOMNI_STORE", store)
+    rows = [line.split() for line in run("config", env={"COLUMNS": "40"}).stdout.splitlines()]
+    assert ["store", "ZAPOMNI_STORE", store] in rows
+
+
 def test_the_file_that_would_be_read_is_named(run, home):
     assert f"{home}/config/zapomni/zapomni.toml (not there" in run("config", env={"COLUMNS": "200"}).stdout
 

@@ -6,6 +6,9 @@ from zapomni_core.host.commands import OWN
 from zapomni_mcp.cli.root import cli
 
 GREETING = """
+from zapomni_core.errors import EmbedderMissingError, LLMUnavailableError
+from zapomni_core.llm.failure import LLMFailure
+
 print("noise while it is loaded")
 
 @hookimpl
@@ -14,13 +17,18 @@ def zapomni_commands(engine, settings):
     import click
 
     @click.command()
-    @click.option("--fail", type=click.Choice(["input", "store", "bug"]))
+    @click.option("--fail", type=click.Choice(["input", "store", "model", "embedder", "bug"]))
     def {name}(fail):
         "Count what is there."
         if fail == "input":
             asyncio.run(engine.search_memory(" "))
         if fail == "store":
             asyncio.run(engine.get_memory("nowhere"))
+        if fail == "model":
+            failure = LLMFailure("NETWORK", "The model is away.", recoverable=True, suggestion="Wait.")
+            raise LLMUnavailableError(failure)
+        if fail == "embedder":
+            raise EmbedderMissingError("tiny")
         if fail == "bug":
             raise RuntimeError("a bug")
         stats = asyncio.run(engine.get_stats())
@@ -51,7 +59,7 @@ def test_its_help_is_shown(run, greeting):
     assert "Count what is there." in run("--plugin", greeting, "greet", "--help").output
 
 
-@pytest.mark.parametrize(("failure", "code"), [("input", 2), ("store", 1)])
+@pytest.mark.parametrize(("failure", "code"), [("input", 2), ("store", 1), ("model", 1), ("embedder", 2)])
 def test_it_fails_like_our_own_commands(run, greeting, failure, code):
     result = run("--plugin", greeting, "greet", "--fail", failure)
     assert result.exit_code == code

@@ -128,6 +128,16 @@ def test_a_file_tells_its_source_and_its_language_by_its_name(document, tmp_path
     assert memory["metadata"] == {"source": name} | ({"language": language} if language else {})
 
 
+def test_of_several_files_none_is_left_out_without_a_word(zapomni, document, tmp_path):
+    files = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    for file in files:
+        file.write_text("The bridge is closed.")
+    result = zapomni("add", "--file", str(files[0]), "--file", str(files[1]))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'--file': give one file at a time" in result.stderr
+    assert document("stats")["total_memories"] == 0
+
+
 def test_options_have_the_last_word_over_a_files_name(document, tmp_path):
     (tmp_path / "a.md").write_text("text")
     added = document("add", "--file", str(tmp_path / "a.md"), "--source", "mine", "--metadata", '{"language": "text"}')
@@ -490,7 +500,7 @@ def test_a_missing_embedder_is_told_with_the_command_that_helps(zapomni, remembe
     monkeypatch.delenv("ZAPOMNI_EMBEDDER")
     for command in (["add", "another word"], ["reindex"]):
         result = run(*command)
-        assert (result.exit_code, result.stdout) == (1, "")
+        assert (result.exit_code, result.stdout) == (2, "")
         assert "made by embedder 'hashing', which no enabled plugin offers" in result.stderr
     found = run("search", "word")
     assert found.exit_code == 0
@@ -563,6 +573,13 @@ def test_a_plugin_that_failed_is_named_where_something_is_missing(zapomni, insta
     installed("brings_a_store", "import nothing_of_that_name")
     monkeypatch.setenv("ZAPOMNI_STORE", "nowhere://x")
     assert "1 failed (brings_a_store), run: zapomni doctor" in zapomni("stats").stderr
+
+
+def test_a_plugin_that_failed_is_named_where_the_embedder_is_missing(remember, run, installed, monkeypatch):
+    remember("word")
+    monkeypatch.delenv("ZAPOMNI_EMBEDDER")
+    installed("brings_an_embedder", "import nothing_of_that_name")
+    assert "1 failed (brings_an_embedder), run: zapomni doctor" in run("add", "another word").stderr
 
 
 @every_command

@@ -44,6 +44,12 @@ def test_a_pipe_gets_plain_text(start):
         assert "\x1b" not in output
 
 
+def test_a_very_narrow_terminal_gets_paragraphs_too(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "5")
+    Output().marked("fail", "something is wrong here")
+    assert capsys.readouterr().out == "fail  something is wrong\n      here\n"
+
+
 def test_control_characters_do_not_reach_the_terminal_as_such(capsys):
     out = Output()
     out.text("a\x1b[2Jb\x9bc")

@@ -5,10 +5,11 @@ import pty
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from .conftest import finish
+from .conftest import START, finish
 
 COMMANDS = [
     ["--version"],
@@ -25,6 +26,7 @@ COMMANDS = [
     ["config"],
     ["completion", "zsh"],
 ]
+FULL = Path("/dev/full")
 MODULES = """
 import sys, zapomni_mcp.cli
 try:
@@ -133,6 +135,22 @@ def test_a_plugin_file_that_is_not_there_is_a_usage_error(run):
     assert run("--plugin", "none.py", "tools").exit_code == 2
 
 
+INTERRUPTED_IMPORT = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "click":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+"""
+
+
+def test_ctrl_c_is_quiet_while_the_commands_are_imported(start):
+    assert finish(start("stats", start=INTERRUPTED_IMPORT + START)) == (130, "", "")
+
+
 def test_ctrl_c_ends_a_command_quietly_with_130(start, plugin_file):
     source = """
     import asyncio
@@ -162,7 +180,15 @@ def test_a_closed_pipe_is_no_traceback(start, command):
     assert (code, errors) == (141, "")
 
 
-@pytest.mark.parametrize("command", ["tools", "serve"])
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("command", ["tools", "stats", "doctor --json"])
+def test_an_output_that_is_full_is_told_in_a_line(start, command):
+    with FULL.open("w") as full:
+        code, _, errors = finish(start(*command.split(), stdout=full))
+    assert (code, errors) == (1, "Error: Standard output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["tools", "serve", "gaps"])
 def test_a_closed_standard_output_is_told_in_a_line(command, tmp_path):
     line = [sys.executable, "-c", "from zapomni_mcp.cli import main; main()", command]
     result = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *line], capture_output=True, text=True, check=False)

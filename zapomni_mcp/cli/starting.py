@@ -1,0 +1,15 @@
+"""The console script. It imports the commands when it runs: Ctrl-C is quiet while they are imported, too."""
+
+import sys
+from collections.abc import Sequence
+
+INTERRUPTED = 130
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    try:
+        from zapomni_mcp.cli.root import main as run
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    run(args)
