@@ -33,7 +33,7 @@ def zapomni_settings() -> type[BaseModel]:
 
 @hookspec
 def zapomni_providers(settings: Any) -> Iterable[Provider]:
-    """What can replace a part or do jobs: stores, embedders, kinds of jobs, known by name and built when first needed."""
+    """What can replace a part or do jobs: stores, embedders, extractors, kinds of jobs, known by name and built when first needed."""
     raise AssertionError
 
 

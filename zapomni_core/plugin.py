@@ -10,6 +10,7 @@ from zapomni_core.extraction import Extractor
 from zapomni_core.hookspecs import hookimpl
 from zapomni_core.jobs import JobKind, JobProgress, Postpone
 from zapomni_core.middleware import CallNext, Middleware
+from zapomni_core.models import EngineStats, MemoryResult, SearchHit, SearchResult
 from zapomni_core.provider import Provider, ProviderContext
 from zapomni_core.responses import (
     DegradedResponse,
@@ -72,6 +73,7 @@ __all__ = [
     "DocumentRecord",
     "Embedder",
     "EmbedderIdentity",
+    "EngineStats",
     "Entity",
     "ErrorResponse",
     "Evidence",
@@ -92,6 +94,7 @@ __all__ = [
     "MemoryEngine",
     "MemoryManager",
     "MemoryNotFoundError",
+    "MemoryResult",
     "MemoryStore",
     "Message",
     "MessageRecord",
@@ -109,6 +112,8 @@ __all__ = [
     "QueuedResponse",
     "Reembedding",
     "Relation",
+    "SearchHit",
+    "SearchResult",
     "Session",
     "SessionRecord",
     "Snapshot",

@@ -56,7 +56,7 @@ def _store_url(url: str) -> str:
         raise ValueError("must be a URL that starts with a provider's name, such as sqlite:///absolute/path.db")
     scheme, rest = match.groups()
     if scheme == "sqlite" and not _names_absolute_file(rest):
-        raise ValueError("must have an absolute path: sqlite:///absolute/path.db")
+        raise ValueError("must have an absolute path after two slashes: sqlite:///absolute/path.db")
     return url
 
 

@@ -132,7 +132,11 @@ def tool(function: Function | None = None, /, **options: Any) -> FunctionTool | 
 def _arguments_model(function: Function, described: Mapping[str, str]) -> type[BaseModel]:
     """A model whose fields have names of their own, and the parameters' as aliases: a parameter may be called anything."""
     fields: dict[str, Any] = {}
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters.values()
+    except NameError as error:
+        raise ContractError(f"@tool on '{function.__name__}': a type is not known there: {error}") from error
+    for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ContractError(f"@tool on '{function.__name__}': '{parameter}' cannot be given by name")
         if parameter.annotation is parameter.empty:

@@ -285,6 +285,13 @@ def test_every_exported_name_is_in_the_reference(reference, page, module):
     assert [name for name in module.__all__ if not re.search(rf"\b{name}\b", reference[page])] == []
 
 
+@pytest.mark.parametrize("method", ["add_memory", "search_memory", "get_memory", "get_stats", "extract", "get_job"])
+def test_what_the_engine_gives_back_can_be_looked_up(reference, method):
+    given_back = re.findall(r"[A-Z]\w+", str(inspect.signature(getattr(plugin.MemoryEngine, method)).return_annotation))
+    assert given_back
+    assert [name for name in given_back if name not in plugin.__all__ or name not in reference["plugin-module"]] == []
+
+
 def test_every_command_and_option_is_in_the_reference(reference):
     for path, command in command_tree(cli):
         assert path in reference["commands"]

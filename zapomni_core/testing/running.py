@@ -1,9 +1,11 @@
 """Runs plugins in this process, through the whole dispatch, without discovery and without a transport."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from zapomni_core import providers
 from zapomni_core.app import App
 from zapomni_core.host.discovery import Found
 from zapomni_core.settings import Settings
@@ -32,17 +34,28 @@ async def running(
     """An app of these plugins alone, started and stopped; whatever a plugin does wrong raises.
 
     `name` is that of the first plugin; names that are not given are taken from the modules' names. `settings` is what
-    `zapomni.toml` would hold.
+    `zapomni.toml` would hold; where they name no store, the built-in one keeps what is stored until the app is stopped.
     """
-    app = App(Settings.model_validate(settings or {}))
-    names = [name or _name_of(plugins[0]), *map(_name_of, plugins[1:])] if plugins else []
-    found = [Found(called, target=repr(one), plugin=one) for called, one in zip(names, plugins, strict=True)]
-    app.load(found, strict=True)
-    await app.start()
-    try:
-        yield RunningApp(app)
-    finally:
-        await app.stop()
+    with _with_a_store(settings or {}, is_built_in=providers in plugins) as settled:
+        app = App(Settings.model_validate(settled))
+        names = [name or _name_of(plugins[0]), *map(_name_of, plugins[1:])] if plugins else []
+        found = [Found(called, target=repr(one), plugin=one) for called, one in zip(names, plugins, strict=True)]
+        app.load(found, strict=True)
+        await app.start()
+        try:
+            yield RunningApp(app)
+        finally:
+            await app.stop()
+
+
+@contextmanager
+def _with_a_store(settings: Mapping[str, Any], *, is_built_in: bool) -> Iterator[Mapping[str, Any]]:
+    """The settings; what is tested must not find its way into the memory of whoever tests it."""
+    if settings.get("store") or not is_built_in:
+        yield settings
+    else:
+        with TemporaryDirectory(prefix="zapomni-test-") as folder:
+            yield {**settings, "store": f"sqlite://{folder}/memory.db"}
 
 
 def text_of(result: Mapping[str, Any]) -> str:

@@ -148,6 +148,7 @@ async def test_a_value_that_the_schema_admits_and_the_type_does_not_is_told_by_p
     [
         ("def f(a: int): ...", "needs an async function: write 'async def f'"),
         ("async def f(a): ...", "parameter 'a' needs a type"),
+        ("async def f(a: 'Moment'): ...", "a type is not known there: name 'Moment' is not defined"),
         ("async def f(*a: int): ...", "cannot be given by name"),
         ("async def f(**a: int): ...", "cannot be given by name"),
     ],

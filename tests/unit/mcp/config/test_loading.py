@@ -229,7 +229,12 @@ def test_a_word_of_plugins_that_is_misspelled_is_found_though_it_could_be_a_plug
     [
         ("ZAPOMNI_LOG_LEVEL", "loud", "log_level", "must be 'DEBUG', 'INFO', 'WARNING', 'ERROR' or 'CRITICAL'"),
         ("LOG_LEVEL", "loud", "log_level", "must be 'DEBUG', 'INFO', 'WARNING', 'ERROR' or 'CRITICAL'"),
-        ("ZAPOMNI_STORE", "sqlite://m.db", "store", "must have an absolute path: sqlite:///absolute/path.db"),
+        (
+            "ZAPOMNI_STORE",
+            "sqlite://m.db",
+            "store",
+            "must have an absolute path after two slashes: sqlite:///absolute/path.db",
+        ),
         ("ZAPOMNI_STORE__X", "y", "store", "must be a string"),
         ("ZAPOMNI_WORKSPACE", "x" * 65, "workspace", "must have at most 64 characters"),
         ("ZAPOMNI_WORKSPACE", " ", "workspace", "must not be blank"),
