@@ -30,6 +30,7 @@ from uuid import UUID, uuid4
 
 import apsw
 import numpy as np
+from bare import MEMORY
 from rich.console import Console
 from rich.table import Table
 from texts import pieces
@@ -54,6 +55,7 @@ DIMENSION = 1536
 TOGETHER = 64
 PER_SESSION = 500
 CALLS = 200
+BLOCK = 20  # calls one after the other, before it is another's turn
 CATEGORIES = 20
 DIFFERENT_TEXTS = 20_000
 WORKSPACE = "default"
@@ -95,12 +97,8 @@ class Bare:
         if one["session"]:
             self._take_turn(one["session"], now)
         execute("SELECT id FROM embedder WHERE id = (SELECT value FROM meta WHERE key = 'serving')").fetchall()
-        execute(
-            "INSERT INTO memory(uid, workspace, kind, source, author, conversation, tags, metadata, timestamp, created_at,"
-            " id, first_chunk, chunks, content, seal, deleted_at, replaced_by, moment, thread)"
-            " VALUES(?, ?, ?, '', '', ?, '[]', ?, NULL, ?, ?, ?, 1, NULL, ?, NULL, NULL, ?, ?)",
-            (one["uid"], WORKSPACE, one["kind"], one["session"], one["metadata"], now, self._memory, self._chunk, *one["rest"][:1], now, one["rest"][1]),
-        )  # fmt: skip
+        fixed = (one["uid"], one["kind"], one["session"], one["metadata"], now, self._memory, self._chunk)
+        execute(MEMORY, (*fixed, None, one["seal"], now, one["thread"]))
         execute("INSERT INTO body VALUES(?, ?)", (self._memory << 20, one["text"]))
         self.connection.executemany(
             "INSERT INTO facet VALUES(?, ?)", [(facet, self._memory) for facet in one["facets"]]
@@ -163,7 +161,8 @@ def prepared(
         "kind": kind,
         "session": session,
         "metadata": json.dumps(metadata or {}),
-        "rest": (bytes(16), hash(session)),
+        "seal": bytes(16),
+        "thread": hash(session),
         "text": text.encode(),
         "facets": facets.facets_of(
             WORKSPACE, kind=kind, source="", author="", conversation=session, tags=(), metadata=metadata or {}
@@ -483,7 +482,7 @@ async def compared(
     in_thread: Callable[[Any], Any],
     analysis: Callable[[int], Any] | None = None,
 ) -> Compared:
-    """What calls take, in turns. What is analysed for the bare side is what it is called with."""
+    """What calls take, in turns of so many. What is analysed for the bare side is what it is called with."""
     figures, analysis = Compared(), analysis or (lambda number: number % CALLS)
 
     async def call_ours(number: int) -> None:
@@ -504,10 +503,11 @@ async def compared(
     turns = [call_ours, call_bare, call_threaded]
     for number in range(3):
         await ours(number)
-    for number in range(3, CALLS):
+    for first in range(3, CALLS, BLOCK):
         turns.append(turns.pop(0))  # whoever comes later finds what the others have just read
         for call in turns:
-            await call(number)
+            for number in range(first, min(first + BLOCK, CALLS)):
+                await call(number)
     return figures
 
 
