@@ -66,7 +66,7 @@ class _Word:
 
     @property
     def is_shouted(self) -> bool:
-        """Whether it is written in capitals only to be seen: ERROR, TODO."""
+        """Whether it is written in capitals only to be seen: ERROR, FYI."""
         return self.text.isupper() and self.folded in shouted()
 
     @property

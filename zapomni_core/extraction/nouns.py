@@ -123,7 +123,7 @@ def imperatives() -> frozenset[str]:
 
 @cache
 def shouted() -> frozenset[str]:
-    """Words that are written in capital letters to be seen, as in logs, notes and SQL, and name nothing: ERROR, TODO, SELECT."""
+    """Words that are written in capital letters to be seen, as in logs, notes and SQL, and name nothing: ERROR, FYI, SELECT."""
     return frozenset(_SHOUTED.split())
 
 

@@ -7,6 +7,17 @@ import time
 import pytest
 
 
+class Around:
+    """A middleware whose body is a function."""
+
+    def __init__(self, stage, body):
+        self.stage = stage
+        self._body = body
+
+    async def __call__(self, call, call_next):
+        return await self._body(call, call_next)
+
+
 class Noticing(logging.Handler):
     """Knows when the watchdog has spoken."""
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.unit.core.conftest import Around
 from zapomni_core import call
 from zapomni_core.dispatch import Dispatcher
 from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError, UnknownToolError
@@ -40,17 +41,6 @@ class LocalTool:
 
     async def execute(self, arguments):
         return await self._body(arguments)
-
-
-class Around:
-    """A middleware whose body is a function."""
-
-    def __init__(self, stage, body):
-        self.stage = stage
-        self._body = body
-
-    async def __call__(self, call, call_next):
-        return await self._body(call, call_next)
 
 
 def dispatcher_of(*tools, **options):

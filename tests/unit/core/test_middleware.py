@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.unit.core.conftest import Around
 from zapomni_core.app import App
 from zapomni_core.errors import ToolError
 from zapomni_core.host.discovery import Found
@@ -31,17 +32,6 @@ async def fall(text: str = "") -> str:
 async def mumble(text: str = "") -> dict:
     """Return what nobody can send."""
     return ToolResult.text("\ud800")
-
-
-class Around:
-    """A middleware whose body is a function."""
-
-    def __init__(self, stage, body):
-        self.stage = stage
-        self._body = body
-
-    async def __call__(self, call, call_next):
-        return await self._body(call, call_next)
 
 
 def plugin_of(name, **hooks):
