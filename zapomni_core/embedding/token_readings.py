@@ -60,11 +60,12 @@ class TokenReadings:
         tokens = list(self._places)
         kept = max(0, min(self._most // 2, self._most - wanted))
         rows = 1 + np.argsort(-self._uses[1 : len(tokens)], kind="stable")[:kept]
+        self._places = {GAP: 0}  # where memory runs out half-way, nothing is at its old place
         for table in (self.own, *(told for _, told in self.told.values())):
             table[1 : kept + 1] = table[rows]
         self._uses[1 : kept + 1] = self._uses[rows] // 2
         self._uses[kept + 1 :] = 0
-        self._places = {GAP: 0} | {tokens[row]: place for place, row in enumerate(rows.tolist(), 1)}
+        self._places |= {tokens[row]: place for place, row in enumerate(rows.tolist(), 1)}
 
     def _read(self, tokens: list[int]) -> None:
         import numpy as np

