@@ -1,6 +1,7 @@
 """What the world can do to a store: it says what happened and what to do, and never makes it worse."""
 
 import asyncio
+import math
 import os
 import re
 import shutil
@@ -274,6 +275,26 @@ async def test_a_full_disk_is_said_although_sqlite_cannot_even_begin_to_read(tmp
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
+async def test_a_purge_without_room_to_write_the_file_anew_says_what_is_gone_and_what_stays(tmp_path):
+    with small_disk(tmp_path / "disk", 5) as disk:
+        await fill(disk / "memory.db", 500)
+        free = os.statvfs(disk)
+        (disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize - 500_000))
+        store = SQLiteStore(disk / "memory.db")
+        (memory,) = await store.read("default", lambda snapshot: snapshot.found(snapshot.sample(1)))
+        await store.delete("default", memory.memory_id)
+        try:
+            with pytest.raises(StoreFullError, match=r"^What was purged is gone, but traces of it stay.*purge again"):
+                await store.purge("default", deleted_before=math.inf)
+            assert await store.get("default", memory.memory_id) is None
+            (disk / "ballast").unlink()
+            await store.purge("default", deleted_before=math.inf)
+            assert await store.check() == []
+        finally:
+            await store.close()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
 async def test_a_backup_to_a_full_disk_says_so_and_leaves_what_was_there(tmp_path):
     await fill(tmp_path / "memory.db", 1)
     with small_disk(tmp_path / "disk", 1) as disk:
@@ -358,3 +379,36 @@ async def test_hostile_neighbours_in_one_process_do_not_harm_each_other(path):
     assert await stores[0].check() == []
     for store in stores:
         await store.close()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can become nobody")
+def test_a_directory_that_is_closed_while_serving_is_said(open_directory):
+    open_directory.chmod(0o777)
+    said = run(open_directory / "data" / "memory.db", "lose_the_directory")
+    assert len(said) == 4
+    assert all("StoreUnavailableError" in line and "must be able to read and write" in line for line in said[:3]), said
+    assert said[3] == "stored []"
+
+
+@contextmanager
+def mounted_file(file, name):
+    name.touch()
+    if subprocess.run(["mount", "--bind", file, name], check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        yield name
+    finally:
+        subprocess.run(["umount", name], check=True)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root mounts files")
+async def test_a_store_that_is_mounted_as_a_single_file_is_refused(path, tmp_path):
+    """As into a container: its -wal would be lost with the container."""
+    await fill(path, 1)
+    with mounted_file(path, tmp_path / "mounted.db") as mounted:
+        store = SQLiteStore(mounted)
+        try:
+            with pytest.raises(StoreUnavailableError, match=r"mounted as a single file.*Mount its directory"):
+                await store.stats("default")
+        finally:
+            await store.close()

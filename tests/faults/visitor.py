@@ -6,6 +6,7 @@ Lines on standard input, where a command waits for one, are the tests' way to sa
 """
 
 import asyncio
+import codecs
 import os
 import random
 import resource
@@ -73,6 +74,27 @@ async def look_as_nobody(store, _):
             await attempt
         except DatabaseError as error:
             say(type(error).__name__, error)
+
+
+async def lose_the_directory(store, _):
+    """Goes on using a store as a user who may not look into its directory any more, until it may again."""
+    sys.path_importer_cache.clear()
+    codecs.lookup("ascii")
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    added = await store.add(WORKSPACE, sample_memory("text"), EMBEDDER)
+    await store.stats(WORKSPACE)
+    directory = Path(sys.argv[1]).parent
+    directory.chmod(0)
+    for attempt in (store.get(WORKSPACE, added.memory_id), store.add(WORKSPACE, sample_memory("more"), EMBEDDER)):
+        try:
+            await attempt
+        except DatabaseError as error:
+            say(type(error).__name__, error)
+    say("StoreUnavailableError", *await store.health())
+    directory.chmod(0o700)
+    say((await store.add(WORKSPACE, sample_memory("again"), EMBEDDER)).outcome, await store.check())
 
 
 async def add_traced(store, _):

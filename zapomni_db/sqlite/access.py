@@ -37,7 +37,7 @@ class Access:
     """One file for all parts of a store. Nothing is opened and no thread is started before the first use."""
 
     def __init__(self, path: Path, patience: float) -> None:
-        self.path = path
+        self.path = path.absolute()
         self.patience = patience
         self._opened: Opened | None = None
         self._opening = threading.Lock()  # event loops of several threads may share a store

@@ -1,6 +1,8 @@
 """Writes a copy of the whole store, consistent, while others go on writing."""
 
+import glob
 import os
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from uuid import uuid4
@@ -11,9 +13,10 @@ from zapomni_db.errors import StoreDamagedError, StoreUnavailableError
 from zapomni_db.sqlite.checking import problems
 from zapomni_db.sqlite.connections import open_connection, transaction
 from zapomni_db.sqlite.failures import DAMAGE, shown, translated
-from zapomni_db.sqlite.files import check_name
+from zapomni_db.sqlite.files import check_name, real_path
 
 _BESIDE = ("", "-wal", "-shm", ".lock")
+_ABANDONED_SECONDS = 12 * 60 * 60
 _UNWRITTEN = (
     "The backup {path} could not be written ({reason}); nothing was changed."
     " Choose a place where there is room and this user may write."
@@ -30,14 +33,14 @@ def back_up(connection: apsw.Connection, store: Path, target: Path) -> None:
     It is examined as before it is restored, every text and vector: a copy that could not be restored must not take the place of
     one that can. That takes about three seconds for 100,000 chunks.
     """
-    target = target.resolve()
+    target = real_path(target)
     check_name(target)
     if str(target) in {f"{store}{ending}" for ending in _BESIDE}:
         raise StoreUnavailableError(
             f"A backup must not overwrite the store itself: choose another path than {shown(target)}."
         )
-    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     with translated(target, words=_UNWRITTEN):
+        part = part_of(target)
         try:
             _copy_sound(connection, store, part)
             part.replace(target)
@@ -45,6 +48,15 @@ def back_up(connection: apsw.Connection, store: Path, target: Path) -> None:
         finally:
             with suppress(FileNotFoundError):
                 part.unlink()
+
+
+def part_of(target: Path) -> Path:
+    """A name beside a file for what is to become it. What processes that were killed left under such names goes."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*.part*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                left.unlink()
+    return target.with_name(f".{target.name}.{uuid4().hex}.part")
 
 
 def _copy_sound(connection: apsw.Connection, store: Path, part: Path) -> None:

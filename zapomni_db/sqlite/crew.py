@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -59,9 +60,10 @@ class Crew:
     def _watch(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         """Look later for those that wait too long: one look for all, as hardly anybody ever does."""
         self._watched = {one for one in self._watched if not one.is_closed()} | {loop}
-        loop.call_later(seconds, self._look, loop)
+        loop.call_later(seconds, _look, weakref.ref(self), loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Tell those of a loop that wait too long."""
         late, since = self._writing.give_up_before(loop.time() - self._patience, loop)
         for task in late:
             if not task.future.done():
@@ -80,6 +82,12 @@ class Crew:
             await reader.end(self._patience)
         self._writing.close()
         await self._writer.end(self._patience)
+
+
+def _look(crew: "weakref.ref[Crew]", loop: asyncio.AbstractEventLoop) -> None:
+    """Look for those that wait; whoever waits holds the crew, and a loop shall not hold one that is closed."""
+    if (here := crew()) is not None:
+        here.look(loop)
 
 
 class Thread:

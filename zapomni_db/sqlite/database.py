@@ -1,7 +1,7 @@
 """The file as a whole: looked at before it is trusted, made or brought up to date, then connected to."""
 
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
@@ -9,8 +9,8 @@ import apsw
 from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
 from zapomni_db.sqlite.connections import closed_on_error, last_change, one, open_connection, transaction
-from zapomni_db.sqlite.failures import damaged, shown, translated
-from zapomni_db.sqlite.files import Footprint, make_file
+from zapomni_db.sqlite.failures import damaged, held, shown, translated
+from zapomni_db.sqlite.files import Footprint, make_file, real_path
 from zapomni_db.sqlite.gate import Gate
 from zapomni_db.sqlite.witness import Note, Witness
 
@@ -19,7 +19,8 @@ class Database:
     """One file, its gate and its witness. Nothing is opened before the first `connect`."""
 
     def __init__(self, path: Path, patience: float) -> None:
-        self.path = path.resolve()
+        self.path = real_path(path)
+        self._named = path
         self.gate = Gate(self.path)
         self._witness = Witness(self.path)
         self._patience = patience
@@ -32,13 +33,12 @@ class Database:
         with self._preparing, translated(self.path):
             if self._footprint:
                 self._footprint.check()
-            else:
-                self._prepare()
+            file = self._footprint.file if self._footprint else self._prepare()
             connection = open_connection(self.path, writing=writing)
             with closed_on_error(connection):
                 connection.pragma("query_only", not writing)
                 last_change(connection)
-                self._footprint = self._footprint or Footprint.of(self.path)
+                self._footprint = self._footprint or self._found(file)
             return connection
 
     def guard(self, connection: apsw.Connection) -> None:
@@ -56,8 +56,18 @@ class Database:
         self.gate.close()
         self._witness.close()
 
-    def _prepare(self) -> None:
+    def _found(self, file: int) -> Footprint:
+        """The files that were opened; another process may have put a backup in their place since they were prepared."""
+        with suppress(FileNotFoundError):  # a backup has no -wal
+            footprint = Footprint.of(self._named, self.path)
+            if footprint.file == file:
+                return footprint
+        raise held(self.path)
+
+    def _prepare(self) -> int:
+        """See to it that there is a sound store of this version; the number of its file."""
         make_file(self.path, self._witness)
+        file = self.path.stat().st_ino
         noted = self._witness.read()
         with closing(open_connection(self.path)) as connection:
             if connection.readonly("main"):
@@ -69,6 +79,7 @@ class Database:
                     self._adopt(connection)
             self._name = one(connection, "SELECT value FROM meta WHERE key = 'store'")
             self._refuse_behind(noted, last_change(connection))
+        return file
 
     def _is_current(self, connection: apsw.Connection) -> bool:
         with transaction(connection, "DEFERRED"):  # at one moment: another process may be making the store

@@ -1,16 +1,21 @@
 """The files of a store: made for their owner alone, on a disk of this machine, and still the same while they are open."""
 
+import glob
 import os
 import re
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from zapomni_db.errors import StoreReplacedError, StoreUnavailableError
-from zapomni_db.sqlite.failures import damaged, shown
+from zapomni_db.sqlite.failures import damaged, shown, translate
 from zapomni_db.sqlite.witness import Witness
 
 _SMALLEST = 512  # bytes of a page: SQLite would take a shorter file for a new one, and overwrite it
+_LONGEST_PATH, _LONGEST_NAME = 504, 247  # bytes: "-journal" comes behind them, within 512 and 255
+_BEFORE = ".before-"
 _MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = ("9p", "afs", "ceph", "cifs", "fuse.sshfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs")
 
@@ -20,14 +25,29 @@ def wal_of(path: Path) -> Path:
     return Path(f"{path}-wal")
 
 
-def check_name(path: Path) -> None:
-    """SQLite takes names in UTF-8 only, where the system takes any bytes."""
+def real_path(path: Path) -> Path:
+    """Where a path leads, whatever links are on its way."""
     try:
-        str(path).encode()
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise StoreUnavailableError(
+            f"The path {shown(path)} leads nowhere ({error}): choose another one, or mend its links."
+        ) from error
+
+
+def check_name(path: Path) -> None:
+    """SQLite takes names in UTF-8 only, where the system takes any bytes, and shorter ones than the system does."""
+    try:
+        longest = max(len(str(path).encode()) - _LONGEST_PATH, len(path.name.encode()) - _LONGEST_NAME)
     except UnicodeEncodeError:
         raise StoreUnavailableError(
             f"The path {shown(path)} is not UTF-8, and SQLite opens no other files: choose another name."
         ) from None
+    if longest > 0:
+        raise StoreUnavailableError(
+            f"The path {shown(path)} is too long for SQLite: choose one of at most {_LONGEST_PATH} bytes,"
+            f" and {_LONGEST_NAME} for the file's name."
+        )
 
 
 def make_file(path: Path, witness: Witness) -> None:
@@ -35,9 +55,12 @@ def make_file(path: Path, witness: Witness) -> None:
     check_name(path)
     if path.is_dir():
         raise StoreUnavailableError(f"The store {shown(path)} is a directory: name a file in it.")
+    if path.exists() and not path.is_file():
+        raise StoreUnavailableError(f"The store {shown(path)} is no file, but a device or the like: name a file.")
     _refuse_lost(path, witness)
     _make_directory(path.parent)
-    _refuse_network(path)
+    _refuse_mount(path)
+    _refuse_other_names(path)
     if not path.exists():
         witness.forget()
         with suppress(FileExistsError):
@@ -47,7 +70,7 @@ def make_file(path: Path, witness: Witness) -> None:
 def _refuse_lost(path: Path, witness: Witness) -> None:
     """SQLite would take an emptied file for a new one, and would throw away the -wal of one that is missing or empty."""
     noted = witness.read()
-    wal_size, size = _size(wal_of(path)), _size(path)
+    wal_size, size = size_of(wal_of(path)), size_of(path)
     if size >= _SMALLEST:
         _refuse_strange_wal(path, wal_size)
         return
@@ -76,8 +99,12 @@ def _refuse_strange_wal(path: Path, wal_size: int) -> None:
         )
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+def size_of(path: Path) -> int:
+    """How many bytes a file has; none where there is no file. Another process may remove a -wal at any moment."""
+    try:
+        return path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 def _make_directory(directory: Path) -> None:
@@ -86,23 +113,51 @@ def _make_directory(directory: Path) -> None:
         directory.mkdir(mode=0o700, exist_ok=True)
 
 
-def _refuse_network(path: Path) -> None:
-    """The processes of a store share memory, which they cannot over a network."""
-    if _MOUNTS.exists() and (kind := file_system(path, _MOUNTS.read_text(errors="replace"))) in _NETWORK:
+def _refuse_mount(path: Path) -> None:
+    """The processes of a store share memory, which they cannot over a network, and files beside it."""
+    if not _MOUNTS.exists():
+        return
+    where, kind = mount_of(path, _MOUNTS.read_text(errors="replace"))
+    if kind in _NETWORK:
         raise StoreUnavailableError(
             f"The store {shown(path)} is on a network file system ({kind}): choose a local disk."
         )
+    if where == str(path):
+        raise StoreUnavailableError(
+            f"The store {shown(path)} is mounted as a single file, as into a container, without the files that SQLite keeps"
+            " beside it: what was written last would be lost with them. Mount its directory instead."
+        )
 
 
-def file_system(path: Path, mounts: str) -> str:
-    """The kind of file system that a path is on, by the text of /proc/self/mountinfo."""
+def name_before(path: Path) -> Path:
+    """Another name for a file whose own is to be another's."""
+    return path.with_name(f"{path.name}{_BEFORE}{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:4]}")
+
+
+def _refuse_other_names(path: Path) -> None:
+    """By each of its names a file has a -wal of its own, of which the others know nothing: together they destroy it.
+
+    What is called as before a backup took its place has both names for a moment, or for good if that was cut short.
+    """
+    if not path.exists() or path.stat().st_nlink == 1:
+        return
+    ours = [name for name in path.parent.glob(f"{glob.escape(path.name)}{_BEFORE}*") if name.samefile(path)]
+    if path.stat().st_nlink > 1 + len(ours):
+        raise StoreUnavailableError(
+            f"The store {shown(path)} has another name too (a hard link), and whoever used both would destroy it."
+            f" Delete the other name, or make a copy of it: find DIRECTORY -samefile {shown(path)} lists both."
+        )
+
+
+def mount_of(path: Path, mounts: str) -> tuple[str, str]:
+    """Where the file system that a path is on is mounted, and its kind, by the text of /proc/self/mountinfo."""
     found, kind = "", ""
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         where = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), before.split(" ")[4])
         if len(where) >= len(found) and path.is_relative_to(where):
             found, kind = where, after.split(" ")[0]
-    return kind
+    return found, kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +168,25 @@ class Footprint:
     wal: str
     numbers: tuple[int, int]
 
+    @property
+    def file(self) -> int:
+        """The number of the store's own file."""
+        return self.numbers[0]
+
     @classmethod
-    def of(cls, path: Path) -> "Footprint":
-        """The files as they are now."""
-        named = (str(path), str(wal_of(path)))
-        return cls(*named, _numbers(*named))
+    def of(cls, named: Path, path: Path) -> "Footprint":
+        """The files as they are now; `named` is the path before its links were followed, which may lead elsewhere later."""
+        names = (str(named), str(wal_of(path)))
+        return cls(*names, _numbers(*names))
 
     def check(self) -> None:
         """Raise where the path leads to other files now."""
         try:
             same = _numbers(self.path, self.wal) == self.numbers
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             same = False
+        except OSError as error:
+            raise translate(error, Path(self.path)) from error
         if not same:
             raise StoreReplacedError(
                 f"The file {shown(self.path)} or its -wal was replaced or removed while it was open, as by zapomni"

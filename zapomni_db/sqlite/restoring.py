@@ -5,19 +5,17 @@ A file that is only copied over a store meets the -wal of what was there before,
 
 import os
 import shutil
-import time
 from contextlib import closing, suppress
 from pathlib import Path
-from uuid import uuid4
 
 import apsw
 
 from zapomni_db.errors import StoreDamagedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
-from zapomni_db.sqlite.backup import copy_to, damage_in, flush_directory
+from zapomni_db.sqlite.backup import copy_to, damage_in, flush_directory, part_of
 from zapomni_db.sqlite.connections import closed_on_error, open_connection
 from zapomni_db.sqlite.failures import DAMAGE, shown, translated
-from zapomni_db.sqlite.files import check_name, wal_of
+from zapomni_db.sqlite.files import check_name, name_before, real_path, wal_of
 from zapomni_db.sqlite.gate import Gate
 
 _DAMAGED = "The backup {path} is damaged: nothing was changed ({reason}). Restore another one."
@@ -29,12 +27,12 @@ def restore_backup(store: Path, source: Path, patience: float) -> Path | None:
 
     Nothing is changed where the source cannot be trusted. Processes that have the store open notice, and say so.
     """
-    store, source = store.resolve(), source.resolve()
+    store, source = real_path(store), real_path(source)
     if source == store:
         raise StoreUnavailableError(f"{shown(source)} is the store itself: name a backup of it.")
     check_name(source)
     check_name(store)
-    part = store.with_name(f".{store.name}.{uuid4().hex}.part")
+    part = part_of(store)
     gate = Gate(store)
     try:
         with translated(store):
@@ -71,7 +69,7 @@ def _open(source: Path) -> apsw.Connection:
 
 def _swap(store: Path, part: Path) -> Path | None:
     """Kill it whenever you like: the store is the old one, or the new one, or says that its -wal is missing."""
-    aside = store.with_name(f"{store.name}.before-{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:4]}")
+    aside = name_before(store)
     if was_there := store.exists():
         _link(store, aside)
     with suppress(FileNotFoundError):

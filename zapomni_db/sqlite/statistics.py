@@ -7,7 +7,7 @@ import apsw
 from zapomni_db.records import StoreStats
 from zapomni_db.sqlite import embedders
 from zapomni_db.sqlite.connections import one, rows
-from zapomni_db.sqlite.files import wal_of
+from zapomni_db.sqlite.files import size_of, wal_of
 
 _LIVE = (
     "SELECT count(*), coalesce(sum(chunks), 0) FROM memory"
@@ -26,7 +26,7 @@ def statistics(connection: apsw.Connection, path: Path, workspace: str) -> Store
         chunks=chunks,
         deleted=one(connection, _DELETED, workspace),
         superseded=one(connection, _SUPERSEDED, workspace),
-        size_bytes=sum(file.stat().st_size for file in (path, wal_of(path)) if file.exists()),
+        size_bytes=size_of(path) + size_of(wal_of(path)),
         embedder=serving.identity if serving else None,
         store="sqlite",
         location=str(path),

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import apsw
 
 from zapomni_db.arrays import Vector
-from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreUnavailableError
+from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreFullError, StoreUnavailableError
 from zapomni_db.records import Added, ChunkFound, EmbedderIdentity, Memory, NewMemory, StoreStats
 from zapomni_db.sqlite import adding, embedders, hiding, memories, purging, reembedding
 from zapomni_db.sqlite.access import Access
@@ -92,13 +92,19 @@ class SQLiteStore:
     async def _sweep(self, *, thorough: bool) -> None:
         """Remove the traces of what was purged; a thorough one goes on until nobody reads what was there before."""
         begun = time.monotonic()
-        while not await self._access.write(purging.sweep, alone=True) and thorough:
-            if time.monotonic() - begun > SWEEP_SECONDS:
-                raise StoreUnavailableError(
-                    f"What was purged is gone, but traces of it stay in the files of the store {shown(self._access.path)},"
-                    " because another process has been reading it for long: purge again later."
-                )
-            await asyncio.sleep(SWEEP_PAUSE)
+        left = f"What was purged is gone, but traces of it stay in the files of the store {shown(self._access.path)}"
+        try:
+            while not await self._access.write(purging.sweep, alone=True) and thorough:
+                if time.monotonic() - begun > SWEEP_SECONDS:
+                    raise StoreUnavailableError(
+                        f"{left}, because another process has been reading it for long: purge again later."
+                    )
+                await asyncio.sleep(SWEEP_PAUSE)
+        except StoreFullError as error:
+            raise StoreFullError(
+                f"{left}: to write them anew takes as much room again, on their disk and where temporary files are kept"
+                " (TMPDIR). Free some space and purge again."
+            ) from error
 
     async def read(self, workspace: str, work: Callable[[Snapshot], T]) -> T:
         check_text("workspace", workspace)

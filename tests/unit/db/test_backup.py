@@ -284,3 +284,21 @@ async def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(store, tmp_path
         with pytest.raises(StoreUnavailableError, match=r"b\\udcff\.db' is not UTF-8.* choose another name"):
             await attempt
     assert strange.read_bytes() == b""
+
+
+async def test_what_a_killed_backup_left_goes_with_a_later_one(store, path, tmp_path):
+    """A hidden copy of all memories; what may still be in the making stays, and so does what is another file's."""
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    targets = (tmp_path / "backup[1].db", path)
+    left = [target.with_name(f".{target.name}.{name}") for target in targets for name in ("0.part", "0.part-journal")]
+    young = [target.with_name(f".{target.name}.1.part") for target in targets]
+    others = tmp_path / ".backup1.db.0.part"
+    for file in [*left, *young, others]:
+        file.touch()
+    for file in [*left, others]:
+        os.utime(file, (0, 0))
+    await store.backup(targets[0])
+    await store.close()
+    assert await SQLiteStore(path).restore_backup(targets[0])
+    assert not any(file.exists() for file in left)
+    assert all(file.exists() for file in [*young, others])

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
-from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
+from zapomni_core.testing.stores import searchable
+from zapomni_db.errors import StoreReplacedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.filters import Filter
 from zapomni_db.sqlite import SQLiteStore, purging, schema
+from zapomni_db.sqlite.connections import last_change, open_connection
 from zapomni_db.sqlite.database import Database
+from zapomni_db.sqlite.restoring import restore_backup
 
 
 def columns(path, table):
@@ -180,3 +183,46 @@ async def test_an_older_store_can_be_filtered_by_what_metadata_list_once_it_is_o
     assert found == [[0], [0], []]
     assert await newer.check() == []
     await newer.close()
+
+
+async def test_a_symbolic_link_that_leads_elsewhere_while_it_is_open_is_noticed(store, path, tmp_path):
+    """Whoever opens it now writes into the other file."""
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    link = tmp_path / "current.db"
+    link.symlink_to(path)
+    linked = SQLiteStore(link)
+    await linked.stats("default")
+    link.unlink()
+    link.symlink_to(tmp_path / "next.db")
+    for attempt in (lambda: linked.stats("default"), lambda: linked.add("default", sample_memory("b"), EMBEDDER)):
+        with pytest.raises(StoreReplacedError):
+            await attempt()
+    await linked.close()
+
+
+@pytest.mark.parametrize("opened", [0, 1], ids=["while it is examined", "while it is opened"])
+async def test_a_backup_that_takes_the_place_of_a_store_while_it_is_opened_is_noticed(
+    store, path, tmp_path, monkeypatch, opened
+):
+    """What was written into the old file then would be in no store."""
+    await store.add("default", sample_memory("old"), EMBEDDER)
+    await store.backup(tmp_path / "backup.db")
+    await store.close()
+    count = iter(range(10))
+
+    def open_and_replace(*arguments, **options):
+        connection = open_connection(*arguments, **options)
+        if next(count) == opened:
+            last_change(connection)
+            restore_backup(path, tmp_path / "backup.db", 1)
+        return connection
+
+    monkeypatch.setattr("zapomni_db.sqlite.database.open_connection", open_and_replace)
+    late = SQLiteStore(path)
+    with pytest.raises(StoreUnavailableError, match="Try again"):
+        await late.add("default", sample_memory("new"), EMBEDDER)
+    await late.add("default", sample_memory("new"), EMBEDDER)
+    await late.close()
+    again = SQLiteStore(path)
+    assert await searchable(again) == ["old", "new"]
+    await again.close()

@@ -1,12 +1,16 @@
 """The files of a store are its owner's, and on this machine."""
 
+import os
+import re
 import stat
 from pathlib import Path
 
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
-from zapomni_db.sqlite.files import file_system
+from zapomni_db.errors import StoreUnavailableError
+from zapomni_db.sqlite import SQLiteStore
+from zapomni_db.sqlite.files import mount_of, name_before
 
 MOUNTS = r"""
 22 1 252:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -20,7 +24,7 @@ MOUNTS = r"""
     [("/var/x", "ext4"), ("/home/ada/x", "nfs4"), ("/homes/x", "ext4"), ("/home/ada/my disk/x", "ext4")],
 )
 def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(path, kind):
-    assert file_system(Path(path), MOUNTS) == kind
+    assert mount_of(Path(path), MOUNTS)[1] == kind
 
 
 async def test_a_new_store_and_its_directories_are_for_its_owner_alone(store, path):
@@ -35,3 +39,81 @@ async def test_a_directory_that_is_there_keeps_its_mode(store, path):
     path.parent.mkdir(mode=0o750)
     await store.add("default", sample_memory("text"), EMBEDDER)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o750
+
+
+def make_loop(path):
+    path.symlink_to(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "said"),
+    [
+        ("loop.db", make_loop, r"cannot be opened|leads nowhere|levels of symbolic links"),
+        ("half\0name.db", lambda _: None, "leads nowhere"),
+        ("pipe.db", os.mkfifo, "is no file"),
+        ("n" * 248, lambda _: None, "too long for SQLite"),
+        ("/".join(["d" * 100] * 5) + "/memory.db", lambda _: None, "too long for SQLite"),
+    ],
+    ids=["loop", "nul", "pipe", "name", "path"],
+)
+async def test_a_path_that_can_be_no_store_is_refused_in_a_sentence(tmp_path, name, make, said):
+    make(tmp_path / name)
+    store = SQLiteStore(tmp_path / name)
+    with pytest.raises(StoreUnavailableError, match=said):
+        await store.stats("default")
+    assert re.search(said, (await store.health())[0])
+    await store.close()
+
+
+async def test_a_name_as_long_as_sqlite_takes_is_taken(tmp_path):
+    store = SQLiteStore(tmp_path / ("n" * 247))
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    assert await store.check() == []
+    await store.close()
+
+
+async def test_a_store_of_two_names_is_refused(store, path):
+    """Each name would have a -wal of its own."""
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    await store.close()
+    twin = path.with_name("twin.db")
+    twin.hardlink_to(path)
+    for name in (path, twin):
+        refused = SQLiteStore(name)
+        with pytest.raises(StoreUnavailableError, match=r"hard link.*Delete the other name, or make a copy"):
+            await refused.stats("default")
+        await refused.close()
+    twin.unlink()
+    again = SQLiteStore(path)
+    assert (await again.stats("default")).memories == 1
+    await again.close()
+
+
+async def test_a_store_opens_where_it_was_named_whatever_the_working_directory_is_later(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = SQLiteStore(Path("memory.db"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    await store.close()
+    assert (tmp_path / "memory.db").exists()
+
+
+async def test_a_store_whose_other_name_was_left_by_a_restore_that_was_cut_short_is_opened(store, path):
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    await store.close()
+    name_before(path).hardlink_to(path)
+    again = SQLiteStore(path)
+    assert (await again.stats("default")).memories == 1
+    await again.close()
+
+
+async def test_a_wal_that_another_process_removes_just_now_is_no_obstacle(store, path, monkeypatch):
+    """As the last one to close a store does."""
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    await store.close()
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda file: file.name.endswith("-wal") or exists(file))
+    late = SQLiteStore(path)
+    assert (await late.stats("default")).memories == 1
+    await late.close()

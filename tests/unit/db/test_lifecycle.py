@@ -1,10 +1,12 @@
 """A store costs nothing until it is used, and leaves nothing when it is closed."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,15 @@ print(asyncio.run(store.stats("default")).memories)
         [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert ended.stdout.split("\n")[:4] == ["StoreUnavailableError True"] * 2 + ["True", "1"], ended.stderr
+
+
+async def test_a_closed_store_is_held_by_nobody(path):
+    """Nor by the event loop, which looks now and then for those who wait too long to write."""
+    store = SQLiteStore(path)
+    await store.add("default", sample_memory("text"), EMBEDDER)
+    await store.read("default", lambda snapshot: snapshot.chunks)
+    held = [weakref.ref(part) for part in (store._access.open().crew, store._access.open().views)]
+    await store.close()
+    del store
+    gc.collect()
+    assert [part() for part in held] == [None, None]
