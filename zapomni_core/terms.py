@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import add
+from typing import NamedTuple
 
 import Stemmer  # type: ignore[import-not-found]  # it has no types
 
@@ -63,6 +64,13 @@ class QueryWord:
     terms: tuple[str, ...]
 
 
+class Given(NamedTuple):
+    """What gave a term of a question, as it was written: a word, and the part of it; the word again if it was all of it."""
+
+    word: str
+    part: str
+
+
 def terms(text: str) -> list[str]:
     """The terms of a text, in its order, with repeats."""
     return [term for word in _words(text) for term in _known[word]]
@@ -73,12 +81,12 @@ def query_words(text: str) -> list[QueryWord]:
     return [QueryWord(word, _known[word]) for word in _words(text)]
 
 
-def query_terms(text: str) -> dict[str, str]:
-    """Each term of a question once, with the word that gave it first; where a script has no words, with itself."""
-    found: dict[str, str] = {}
+def query_terms(text: str) -> dict[str, Given]:
+    """Each term of a question once, with what gave it first; where a script has no words, with itself."""
+    found: dict[str, Given] = {}
     for word in _words(text):
-        for term in _known[word]:
-            found.setdefault(term, term if _is_unspaced(word) else word)
+        for number, term in enumerate(_known[word]):
+            found.setdefault(term, Given(term, term) if _is_unspaced(word) else Given(word, _part(word, number, term)))
     return found
 
 
@@ -124,6 +132,14 @@ def _parts(word: str) -> Iterator[str]:
         yield part
         if numbered := _NUMBERED.fullmatch(part):
             yield from filter(None, numbered.groups())
+
+
+def _part(word: str, number: int, term: str) -> str:
+    """What of a word gave one of its terms: the first is the whole word's, the others are those of its parts."""
+    if not number:
+        return word
+    parts = [word[:1]] if word.endswith(("+", "#")) else _parts(word[:LONGEST])
+    return next((part for part in parts if term in _stems(part)), word)
 
 
 def _stems(*parts: str) -> Iterator[str]:

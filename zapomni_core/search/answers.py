@@ -1,14 +1,17 @@
 """Makes hits of ranked chunks: the text, the score, why it matched, and no more text than was asked for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from zapomni_core.chunking.graphemes import last_seam
+from zapomni_core.chunking.layout import WORDS
 from zapomni_core.models import SearchHit
 from zapomni_core.search.lexical import Postings
 from zapomni_core.search.ranking import Ranked
+from zapomni_core.terms import Given
 from zapomni_db.arrays import Mask, Rows
 from zapomni_db.records import ChunkFound
 from zapomni_db.store import Snapshot
@@ -17,6 +20,7 @@ CHARACTERS_PER_TOKEN = 4
 ABOUT_ALL = 100
 ABOUT_HIT = 160
 """Characters that an answer has beside the texts of its hits: for its first line, and for each hit."""
+GOES_ON = "…"
 SENTENCE_END = re.compile(
     r"[.!?…](?=\s|$)|[\u3002\uff01\uff1f]|\n"
 )  # the last three end sentences in Chinese and Japanese
@@ -26,12 +30,12 @@ def make_hits(
     snapshot: Snapshot,
     ranked: Ranked,
     confidence: float,
-    asked: Mapping[str, str],
+    asked: Mapping[str, Given],
     postings: Postings,
     *,
     translated: Postings,
 ) -> list[SearchHit]:
-    """The hits, best first. `asked` are the query's terms with the words that gave them, `translated` what translations add.
+    """The hits, best first. `asked` are the query's terms with what gave them, `translated` what translations add.
 
     A hit's score is the confidence, scaled by how it compares with the best hit.
     """
@@ -52,9 +56,9 @@ def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
     for hit in hits:
         room -= ABOUT_HIT
         if len(hit.text) > room:
-            shorter = _cut(hit.text, room)
-            if shorter or not kept:
-                kept.append(replace(hit, text=shorter or hit.text[: max(room, 1)]))
+            shorter = _cut(hit.text, room) if kept else _begun(hit.text, room)
+            if shorter:
+                kept.append(replace(hit, text=shorter))
             break
         kept.append(hit)
         room -= len(hit.text)
@@ -64,6 +68,16 @@ def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
 def _cut(text: str, room: int) -> str:
     ends = [match.end() for match in SENTENCE_END.finditer(text) if match.end() <= room]
     return text[: ends[-1]].rstrip() if ends else ""
+
+
+def _begun(text: str, room: int) -> str:
+    """Up to a sentence's end if that is not far too soon, else to that of a word, so that half a number is no answer."""
+    sentences = _cut(text, room)
+    if len(sentences) * 2 >= room > 0:
+        return sentences
+    first, most = len(text) - len(text.lstrip()), max(1, room - len(GOES_ON))
+    words = [match.start() for match in WORDS.pattern.finditer(text, 0, most + 1) if first < match.start() <= most]
+    return text[: words[-1] if words else last_seam(text, 0, most)] + GOES_ON
 
 
 def hit_of(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
@@ -86,7 +100,7 @@ def hit_of(found: ChunkFound, score: float, why: tuple[str, ...]) -> SearchHit:
 
 
 def _reasons(
-    snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, str], postings: Postings, translated: Postings
+    snapshot: Snapshot, ranked: Ranked, asked: Mapping[str, Given], postings: Postings, translated: Postings
 ) -> list[tuple[str, ...]]:
     """For each hit: the query's words in it as written, and `translation`, `meaning` and the like where they carried it."""
     held = {term: _among(postings[term][0], ranked.rows) for term in asked}
@@ -106,11 +120,17 @@ def _reasons(
     }
     return [
         (
-            *dict.fromkeys(word for term, word in asked.items() if held[term][number]),
+            *_as_written([given for term, given in asked.items() if held[term][number]]),
             *(name for name, holds in carried.items() if holds[number]),
         )
         for number in range(len(ranked.rows))
     ]
+
+
+def _as_written(found: Sequence[Given]) -> Iterator[str]:
+    """Each word once, as it was written; of an identifier that is not there itself, the parts that are."""
+    whole = {given.word for given in found if given.part == given.word}
+    yield from dict.fromkeys(given.part for given in found if given.part == given.word or given.word not in whole)
 
 
 def _among(growing: Rows, rows: Rows) -> Mask:

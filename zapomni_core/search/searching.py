@@ -19,7 +19,7 @@ from zapomni_core.search.lexical import Postings, score_words, translated
 from zapomni_core.search.ranking import Question, Ranked, rank
 from zapomni_core.search.replies import Replies, replies_to, with_replies
 from zapomni_core.telemetry import timed
-from zapomni_core.terms import query_terms, query_words
+from zapomni_core.terms import Given, query_terms, query_words
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.filters import Filter
@@ -58,9 +58,9 @@ class _Words:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The query's terms with the words that gave them, where they are, and the query's vector."""
+    """The query's terms with what gave them, where they are, and the query's vector."""
 
-    asked: Mapping[str, str]
+    asked: Mapping[str, Given]
     postings: Postings
     vector: Vector | None
 
@@ -105,7 +105,7 @@ def _by(embedder: Embedder, snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def _look_up(snapshot: Snapshot, query: str, asked: Mapping[str, str]) -> _Words:
+def _look_up(snapshot: Snapshot, query: str, asked: Mapping[str, Given]) -> _Words:
     postings = snapshot.postings(asked)
     return _Words(snapshot.version, postings, without_common_words(snapshot, query, postings))
 

@@ -106,11 +106,18 @@ def test_a_question_keeps_its_words_as_they_were_written_even_stop_words():
 
 
 def test_each_term_of_a_question_comes_once_with_the_word_that_gave_it_first():
-    assert query_terms("Cats like cats") == {"cat": "Cats", "like": "like"}
+    assert query_terms("Cats like cats") == {"cat": ("Cats", "Cats"), "like": ("like", "like")}
+
+
+def test_a_term_of_a_part_comes_with_the_part_as_it_was_written():
+    assert query_terms("getUsers C++") == {
+        "getus": ("getUsers", "getUsers"), "get": ("getUsers", "get"), "user": ("getUsers", "Users"),
+        "c++": ("C++", "C++"), "c": ("C++", "C"),
+    }  # fmt: skip
 
 
 def test_a_term_of_a_script_without_spaces_stands_for_itself():
-    assert query_terms("今天好") == {"今天": "今天", "天好": "天好"}
+    assert query_terms("今天好") == {"今天": ("今天", "今天"), "天好": ("天好", "天好")}
 
 
 def test_words_are_whole_and_case_folded_and_keep_stop_words():

@@ -30,8 +30,13 @@ def _hit(text):
         (["Version 2.3.1 came out. Then more."], 6, ["Version 2.3.1 came out."]),
         (["第一句。第二句。第三句。"], 2, ["第一句。第二句。"]),
         (["a line\nand another line"], 3, ["a line"]),
-        (["no end in sight"], 1, ["no e"]),
-        (["no end in sight", "b"], 0, ["n"]),
+        (["no end in sight"], 1, ["no…"]),
+        (["no end in sight", "b"], 0, ["n…"]),
+        (["Due are 4,312.50 EUR"], 4, ["Due are…"]),
+        (["Dr. Okafor prescribed omeprazole"], 6, ["Dr. Okafor prescribed…"]),
+        (["港口是，八零八零，今天没有人"], 3, ["港口是，八零八零，…"]),
+        (["\U0001f468\u200d\U0001f469\u200d\U0001f467" * 3], 2, ["\U0001f468\u200d\U0001f469\u200d\U0001f467…"]),
+        (["12345678", "4,312.50 EUR"], 4, ["12345678"]),
         ([], 5, []),
     ],
 )
@@ -77,6 +82,22 @@ async def test_a_hit_names_the_words_of_the_question_as_they_were_written(engine
     embedder.failure = ProcessingError("broken")
     (hit,) = (await engine.search_memory("Which Gate does getUserName return? gate, Gates")).hits
     assert hit.why == ("Gate", "getUserName", "return")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("getUserName is new", ("getUserName",)),
+        ("the name of the user", ("User", "Name")),
+        ("Python is old", ("python",)),
+        ("a C compiler", ("C",)),
+    ],
+)
+async def test_a_hit_that_holds_parts_of_an_identifier_names_those_and_not_the_identifier(engine, embedder, text, why):
+    await engine.add_memory(text)
+    embedder.failure = ProcessingError("broken")
+    (hit,) = (await engine.search_memory("getUserName python3 C++")).hits
+    assert hit.why == why
 
 
 async def test_a_hit_found_by_its_vector_says_meaning(engine):
