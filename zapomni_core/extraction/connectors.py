@@ -30,13 +30,21 @@ class Connector:
 
 
 _THE = r"(?: the| an?)?"
+# A noun that the name only goes before: "joined the Kafka migration", "bought Nike shoes".
+_NO_NOUN = (
+    r"(?!\s+(?!(?:in|on|at|as|from|for|since|until|to|by|with|and|or|but|last|this|early|late|after|before|when|while|where|who|which|that|via"
+    r"|because|then|now|again|yesterday|today|recently|one|two|three|four|five|six|seven|eight|nine|ten|some|many|several|\w+ly|\w+-time"
+    r"|team|group|family|inc|corp|gmbh|ltd)\b)[a-z])"
+)
+_NO_HOUR = r"(?!\s+(?:at|around|about|um|gegen|à|vers|a las|в|около)\s(?:\d{1,2}(?!\d)|noon|midnight|half|quarter|mittag|midi|minuit|mediodía))"
+_NO_CALL = rf"(?!\s+[#(]){_NO_HOUR}{_NO_NOUN}"
 _AS = r"(?: as (?:an? |the )?[\w-]+(?: [\w-]+){0,2})?"
 
 CONNECTORS = (
     Connector(
         type="works_at",
         one=rf"(?:(?:works|is working|has worked|has been working|is employed){_AS} (?:at|for)|is employed by)(?: the)?"
-        r"|(?:has )?joined(?: the)?|started(?: working)? at|got a job at|was hired by"
+        r"|started(?: working)? at|got a job at|was hired by"
         r"|(?:работает|трудится|устроил(?:ся|ась)|переш[её]л|перешла) (?:в|во|на)(?: компани[юи]| фирм[уе])?"
         r"|arbeitet (?:bei|für)(?: de[rmn])?|trabaja (?:en|para)(?: el| la)?(?: hospital| empresa| banco| universidad)?|se unió a|travaille (?:chez|pour)|a rejoint|lavora (?:in|alla|per|presso)|trabalha (?:na|no|em|para)",
         many=rf"(?:work|are working|have worked){_AS} (?:at|for)(?: the)?|работают (?:в|во|на)|arbeiten (?:bei|für)"
@@ -45,12 +53,31 @@ CONNECTORS = (
         people=True,
         open=True,
     ),
+    Connector(
+        type="works_at",
+        one="(?:has )?joined(?: the)?",
+        many="(?:have )?joined(?: the)?",
+        after=_NO_CALL,
+        exclusive=True,
+        people=True,
+        open=True,
+    ),
+    Connector(
+        type="works_at",
+        one="(?:переш[её]л|перешла) из",
+        after=r"\s+во?\s+",
+        exclusive=True,
+        people=True,
+        past=True,
+        open=True,
+    ),
     Connector(type="works_at", one="fängt bei", after=r"\s+an\b", exclusive=True, people=True, open=True),
     Connector(
         type="works_at",
         one=r"no longer works (?:at|for)(?: the)?|stopped working (?:at|for)|(?:has )?(?:quit|left|resigned from)|was (?:fired from|laid off (?:by|from))"
         r"|больше не работает (?:в|во|на)|уволил(?:ся|ась) из|уш(?:[её]л|ла) из|покинула?|arbeitet nicht mehr (?:bei|für)|verließ|verlässt"
         r"|ne travaille plus (?:chez|pour)|a quitté|ya no trabaja (?:en|para)|dejó|renunció a",
+        after=rf"(?!\s+(?:an?|the|open|running)\b){_NO_HOUR}",  # who left a shop at noon, or its door open, goes on as before
         exclusive=True,
         people=True,
         ended=True,
@@ -158,7 +185,7 @@ CONNECTORS = (
         one="(?:co-?)?founded|основала?|gründete|fundó|a fondé",
         many="(?:co-?)?founded|основали|gründeten",
     ),
-    Connector(type="acquired", one="acquired|bought|купила|приобрела"),
+    Connector(type="acquired", one="acquired|bought|купила|приобрела", after=_NO_NOUN),
     Connector(type="owns", one="owns|владеет|besitzt"),
     Connector(
         type="leads",

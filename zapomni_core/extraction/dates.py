@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Literal
 
-Side = Literal["since", "until", "at"]
+Side = Literal["since", "until", "at", "near"]
 
 _MONTHS = (
     "january jan январь января январе januar enero janvier",
@@ -29,15 +29,32 @@ _NUMBERS = {name: number for number, names in enumerate(_MONTHS, start=1) for na
 
 _YEAR_HINT = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _YEAR = re.compile(r"(?<=\s)(?:19|20)\d\d(?![\w:/-]|[.,]\d)")
+_PHASE = (
+    r"(?: (?:the )?(?:start|beginning|middle|end) of| (?:early|mid|late)| (?:anfang|mitte|ende)| (?:начала|середины|конца)"
+    r"| (?:(?:la )?fin|début|(?:el )?final(?:es)?|principios) de)?"
+)
 _SINCE = re.compile(
-    r"(?:^|\W)(?:since|from|as of|starting|seit|ab|с|со|начиная с|desde|depuis)(?: the| dem| el| le)?\s*$",
+    rf"(?:^|\W)(?:since|from|as of|starting(?: in)?|seit|ab|с|со|начиная с|desde|depuis){_PHASE}(?: the| dem| el| le)?\s*$",
     re.IGNORECASE,
 )
 _UNTIL = re.compile(
-    r"(?:^|\W)(?:until|till|to|through|bis|до|по|hasta|jusqu'en|jusqu'au|bis zum)(?: the| el)?\s*$", re.IGNORECASE
+    rf"(?:^|\W)(?:until|till|to|through|bis|до|по|hasta|jusqu['’]en|jusqu['’]au|jusqu['’]à|bis zum){_PHASE}(?: the| el)?\s*$",
+    re.IGNORECASE,
+)
+_END = re.compile(r"\b(?:end of|ende|конца|fin de|final(?:es)? de)\s*$", re.IGNORECASE)
+_NEAR = re.compile(
+    r"(?:^|\W)(?:by|before|after|around|about|circa|vor|nach|gegen|после|перед|около|к|avant|après|vers|antes de|después de|hacia)(?: the| dem| el| le)?\s*$",
+    re.IGNORECASE,
 )
 _IN = re.compile(r"(?:^|\W)(?:in|im|в|en|during|jahr|year|año)\s*$", re.IGNORECASE)
-_LOOK_BACK = 16
+_RANGE = re.compile(
+    r"""
+    \( \s? (?P<since1> (?:19|20)\d\d ) \s? [-–—] \s? (?: (?P<until1> (?:19|20)\d\d ) | present | now | today | heute | н\.[ ]?в\. )? \s? \)
+    | (?: between | zwischen | между | entre ) \s (?P<since2> (?:19|20)\d\d ) \s (?: and | und | и | y | et ) \s (?P<until2> (?:19|20)\d\d ) \b
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_LOOK_BACK = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +83,37 @@ def moments_in(text: str, dates: Iterable[Moment]) -> list[Moment]:
 
 
 def _years(text: str) -> Iterator[Moment]:
+    ranges = list(_RANGE.finditer(text))
+    for found in ranges:
+        yield from _ends(found)
     for found in _YEAR.finditer(text):
+        if any(one.start() <= found.start() < one.end() for one in ranges):
+            continue
         before = text[max(0, found.start() - _LOOK_BACK) : found.start()]
         side = _side(before)
-        if side != "at" or _IN.search(before):
-            yield Moment(found.start(), found.end(), found[0], datetime(int(found[0]), 1, 1, tzinfo=UTC), side)
+        year = int(found[0]) + _is_end(before, side)
+        if side in {"since", "until"} or _IN.search(before):
+            yield Moment(found.start(), found.end(), found[0], _first_of(year), side)
+
+
+def _ends(found: re.Match[str]) -> Iterator[Moment]:
+    """The two years of a range; of one that goes on there is only the first."""
+    ends: tuple[tuple[str | None, Side], ...] = (
+        (found["since1"] or found["since2"], "since"),
+        (found["until1"] or found["until2"], "until"),
+    )
+    for year, side in ends:
+        if year:
+            yield Moment(found.start(), found.end(), year, _first_of(int(year)), side)
+
+
+def _first_of(year: int, month: int = 1) -> datetime:
+    return datetime(year, month, 1, tzinfo=UTC)
+
+
+def _is_end(before: str, side: Side) -> bool:
+    """Whether it lasts until the end of what is named, and not until it begins."""
+    return side == "until" and _END.search(before) is not None
 
 
 def _moment(text: str, found: re.Match[str]) -> Moment | None:
@@ -82,14 +125,19 @@ def _moment(text: str, found: re.Match[str]) -> Moment | None:
     except ValueError:
         return None
     name = f"{year:04}-{month:02}-{day:02}" if "day" in parts else f"{year:04}-{month:02}"
-    side = _side(text[max(0, found.start() - _LOOK_BACK) : found.start()])
+    before = text[max(0, found.start() - _LOOK_BACK) : found.start()]
+    side = _side(before)
+    if "day" not in parts and _is_end(before, side):
+        date = _first_of(year + month // 12, month % 12 + 1)
     return Moment(found.start(), found.end(), name, date, side)
 
 
 def _side(before: str) -> Side:
     if _SINCE.search(before):
         return "since"
-    return "until" if _UNTIL.search(before) else "at"
+    if _UNTIL.search(before):
+        return "until"
+    return "near" if _NEAR.search(before) else "at"
 
 
 @cache

@@ -8,11 +8,14 @@ from functools import cache
 
 from zapomni_core.extraction.mention import Mention
 
-_KNOWN = """
+_PLACES = """
     北京 上海 广州 深圳 杭州 南京 成都 重庆 武汉 西安 苏州 天津 青岛 厦门 大连 长沙 郑州 香港 澳门 台北 台湾 中国 美国 英国 法国 德国 日本 韩国 印度 俄罗斯 新加坡
     東京 东京 大阪 京都 名古屋 横浜 札幌 福岡 神戸 仙台 広島 沖縄 北海道 アメリカ イギリス フランス ドイツ イタリア スペイン ロシア ロンドン パリ ベルリン ニューヨーク
+    서울 부산 대구 인천 광주 대전 울산 제주도 한국 미국 일본 중국
+"""
+_COMPANIES = """
     阿里巴巴 腾讯 华为 百度 字节跳动 小米 京东 美团 微信 淘宝 抖音 トヨタ ソニー ホンダ 日産 任天堂 楽天 パナソニック 富士通 グーグル アマゾン マイクロソフト アップル
-    서울 부산 대구 인천 광주 대전 울산 제주도 한국 미국 일본 중국 삼성전자 네이버 카카오
+    삼성전자 네이버 카카오
 """
 _CHINESE = "王李张張刘劉陈陳杨楊赵趙吴吳徐孙孫胡朱林郭罗羅梁宋郑鄭谢謝韩韓唐冯馮董萧蕭曹袁邓鄧傅沈彭吕呂苏蘇卢盧蒋蔣蔡贾賈魏薛叶葉阎潘杜戴钟鍾汪姜范姚谭譚廖邹熊陆陸郝崔邱秦顾顧侯邵孟钱錢汤尹黎贺龚"
 _OTHER_CHINESE = "黄黃周高何马馬丁余夏田任方石金康毛江史龙万段雷易常武乔赖文白孔许許曾程于"
@@ -27,11 +30,13 @@ _NOT_NAMES = frozenset(
 )
 _TOPIC = "(?:さん|氏|様)?は"
 _SUBJECT = " ?(?:씨|님)?[는은이가]"
-# Verbs as they say what is so now: neither that it is not (住んでいません, 살지 않는다) nor that it was (働いていました).
-_IS = "(?:い?(?:る|ます|て)|おり)"
-_DOES = "(?:한다|합니다|하는|하며|해|하고 있(?!지)| ?중)"
+# Verbs as they say what is so now: neither that it is not (住んでいません, 살지 않는다), nor that it was (働いていました, 工作过),
+# nor what somebody thinks or has heard (働いているらしい, 일한다고 한다).
+_SURELY = "(?!らしい|かも|と思|と聞|と言|とい|って|そう|よう|みたい|はず|でしょう|だろう)"
+_IS = f"(?:い?(?:る|ます|て){_SURELY}|おり)"
+_DOES = "(?:(?:한다|합니다)(?!고|면|더라|던)|하는(?! 것 같)|하며|해|하고 있(?!지)| ?중)"
 _STATED = (
-    ("works_at", re.compile("(?:现在)?在"), re.compile("(?:公司)?(?:工作|上班)")),
+    ("works_at", re.compile("(?:现在)?在"), re.compile("(?:公司)?(?:工作|上班)(?![过過了到至])")),
     ("lives_in", re.compile("(?:现在)?(?:住在|搬到|搬到了)"), re.compile("")),
     ("works_at", re.compile(_TOPIC), re.compile(rf"で働(?:く|き|いて{_IS})|に勤め(?:る|て{_IS})")),
     ("lives_in", re.compile(_TOPIC), re.compile(rf"に住(?:む|み|んで{_IS})")),
@@ -53,6 +58,16 @@ def stated(words: str, after: str) -> str | None:
     if words[:1] < "\u3040":
         return None
     return next((kind for kind, one, end in _STATED if one.fullmatch(words) and end.match(after)), None)
+
+
+def is_place(name: str) -> bool:
+    """Whether a name is that of a place that is known."""
+    return name in _places()
+
+
+@cache
+def _places() -> frozenset[str]:
+    return frozenset(_PLACES.split())
 
 
 def read_person(found: re.Match[str]) -> Iterator[Mention]:
@@ -88,4 +103,4 @@ def persons() -> re.Pattern[str]:
 @cache
 def known() -> re.Pattern[str]:
     """Places and companies that are known."""
-    return re.compile("|".join(sorted(_KNOWN.split(), key=len, reverse=True)))
+    return re.compile("|".join(sorted([*_places(), *_COMPANIES.split()], key=len, reverse=True)))

@@ -86,7 +86,7 @@ _RUSSIAN_GIVEN = """
 _BEGUN_BY_WORDS = """
     new-york new-zealand new-jersey new-delhi new-orleans new-england new-mexico new-hampshire new-guinea new-haven new-caledonia
     new-south new-relic los-angeles los-alamos las-vegas las-palmas la-paz la-rochelle la-haye le-havre le-mans le-monde
-    el-salvador el-paso el-país
+    el-salvador el-paso el-país são-paulo são-tomé
 """
 _RUSSIAN_PLACES = """
     австралия австрия азия америка англия аргентина армения астана африка баку барселона батуми беларусь белград бельгия берлин
@@ -118,6 +118,12 @@ def places() -> frozenset[str]:
 
 
 @cache
+def brands() -> frozenset[str]:
+    """Companies and software, case-folded."""
+    return frozenset(f"{_BRANDS} {_RUSSIAN_BRANDS}".split())
+
+
+@cache
 def begun_by_words() -> frozenset[str]:
     """The first two words of names that begin with a word, case-folded and joined by a hyphen: `new-york`."""
     return frozenset(_BEGUN_BY_WORDS.split())
@@ -126,7 +132,7 @@ def begun_by_words() -> frozenset[str]:
 @cache
 def known() -> frozenset[str]:
     """All that is known to be a name, case-folded."""
-    return given_names() | places() | frozenset(f"{_BRANDS} {_RUSSIAN_BRANDS}".split())
+    return given_names() | places() | brands()
 
 
 @cache

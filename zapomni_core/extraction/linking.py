@@ -14,7 +14,10 @@ from zapomni_core.extraction.words import roles
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How two names that stand one after the other are related. `many` says that the first is the last of several."""
+    """How two names that stand one after the other are related.
+
+    `many` says that the first may be the last of several, `one` that it may stand alone.
+    """
 
     type: str
     exclusive: bool = False
@@ -22,17 +25,22 @@ class Link:
     people: bool = False
     open: bool = False
     many: bool = False
+    one: bool = True
     past: bool = False
     ended: bool = False
 
 
 _ROLE = r"[^\W\d_][\w-]*(?: [^\W\d_][\w-]*){0,2}"
 _OF_ROLE = re.compile(
-    rf"(?P<was>is|was|became|is now|remains|is still),? (?:also )?(?:the |an? )?(?P<role>{_ROLE}) (?:of|at)(?: the)?"
+    rf"(?P<was>is|was|became|is now|remains|is still),? (?:also )?(?P<a>the |an? )?(?P<role>{_ROLE}) (?P<of>of|at)(?: the)?"
 )
 _APPOSITION = re.compile(rf", (?:the |an? )?(?P<role>{_ROLE}) (?:of|at)(?: the)?")
 _HAS_ROLE = re.compile(rf"['’]s (?P<role>{_ROLE}) (?P<was>is|was)(?: now)?")
 _IS_ROLE = re.compile(r"['’]s (?P<role>[\w-]+(?: [\w-]+)?)(?=\s*(?:[.,;!]|$)|\s+(?:and|at|in|from|since|who)\b)")
+# What belongs to somebody is not that person: "uses Anna's laptop". A name may end so: "works at Macy's in Boston".
+_OWNED = re.compile(
+    r"['’]s\s+(?!(?:and|or|but|in|at|on|of|for|from|to|by|with|as|since|until|after|before|when|where|who|now|last|next)\b)\w"
+)
 # What is denied or supposed is no role either: "is not the owner of", "is probably the owner of".
 _NO_ROLES = frozenset(
     [
@@ -93,9 +101,12 @@ def link(words: str, after: str) -> Link | None:
 
 
 def _linked(words: str, after: str) -> Link | None:
-    found = _one().fullmatch(words) or _many().fullmatch(words)
+    one, many = _one().fullmatch(words), _many().fullmatch(words)
+    found = one or many
     if found is None:
         return _role(words, after)
+    if _OWNED.match(after):
+        return None
     connector = CONNECTORS[int(str(found.lastgroup)[1:])]
     if connector.after and not re.match(connector.after, after):
         return None
@@ -105,7 +116,8 @@ def _linked(words: str, after: str) -> Link | None:
         inverse=connector.inverse,
         people=connector.people,
         open=connector.open,
-        many=found.re is _many(),
+        many=many is not None,
+        one=one is not None,
         past=connector.past,
         ended=connector.ended,
     )
@@ -114,7 +126,11 @@ def _linked(words: str, after: str) -> Link | None:
 def _role(words: str, after: str) -> Link | None:
     if words in {"is", "was"} and (found := _IS_ROLE.match(after)):
         return _role_link(found["role"].casefold(), former=words == "was")
+    if _OWNED.match(after):
+        return None
     if found := _OF_ROLE.fullmatch(words):
+        if found["of"] == "at" and not found["a"] and found["role"].split()[-1] not in roles():
+            return None  # good at chess, angry at Tom
         return _role_link(found["role"], former=found["was"] == "was")
     if found := _HAS_ROLE.fullmatch(words):
         return _role_link(found["role"], former=found["was"] == "was", inverse=True)

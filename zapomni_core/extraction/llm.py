@@ -139,10 +139,11 @@ class _Reading:
         self._known: set[str] = set()
 
     def keep(self, answer: dict[str, Any]) -> int:
-        """Keep what the part shows; how much was left out."""
-        kept = [self._keep_entity(one) for one in answer["entities"][:_MOST]]
-        kept += [self._keep_relation(one) for one in answer["relations"][:_MOST]]
-        return kept.count(False)
+        """Keep what the part shows, up to a limit; how much was left out."""
+        entities, relations = answer["entities"], answer["relations"]
+        kept = [self._keep_entity(one) for one in entities[:_MOST]]
+        kept += [self._keep_relation(one) for one in relations[:_MOST]]
+        return kept.count(False) + len(entities[_MOST:]) + len(relations[_MOST:])
 
     def _keep_entity(self, entity: dict[str, Any]) -> bool:
         return self._add(entity["name"], snake_case(entity["type"]) or UNTOLD, entity["quote"])
@@ -153,7 +154,8 @@ class _Reading:
         places = find_name(self._part, name)
         if not places and (place := find_inflected(self._part, name, quote)):
             places = [place]
-        for start, end in places if name.isprintable() else ():
+        is_name = name.isprintable() and any(map(str.isalnum, name))
+        for start, end in places if is_name else ():
             self._collection.add(Mention(start, end, name, kind), self._offset)
             self._known.add(name_key(name))
         return name_key(name) in self._known

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from zapomni_core.extraction.gazetteer import begun_by_words, given_names, known
 from zapomni_core.extraction.letters import cased, lower, upper
 from zapomni_core.extraction.mention import Mention
-from zapomni_core.extraction.nouns import apposed, imperatives, is_common, nouns, people, shouted
+from zapomni_core.extraction.nouns import addressing, apposed, imperatives, is_common, nouns, people, shouted
 from zapomni_core.extraction.openers import Shown
 from zapomni_core.extraction.openers import shown as shown_by_place
 from zapomni_core.extraction.russian import is_russian, nominative
@@ -191,9 +191,13 @@ def _leads(word: _Word, following: list[_Word], *, opens: bool, german: bool) ->
         return True
     if not alone and (((opens or german) and word.folded in apposed()) or (opens and _is_verb(word))):
         return True
-    if word.is_shouted:
+    if word.is_shouted or (opens and not alone and _addresses(word, following[0])):
         return True
     return word.is_plain and (alone or opens or word.folded in _ARTICLES)
+
+
+def _addresses(word: _Word, other: _Word) -> bool:
+    return word.folded in addressing() and other.folded in given_names()
 
 
 def _is_verb(word: _Word) -> bool:

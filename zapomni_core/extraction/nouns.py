@@ -26,15 +26,16 @@ _ENGLISH = """
 """
 _IMPERATIVES = """
     add avoid bake boil bring buy chop clean close collect compare configure consider contact convert create cut decide delete deploy describe
-    cook disable discuss download draw drop eat email enable ensure evaluate explain export finish forward give handle heat help ignore
+    beat cook disable discuss download draw drop eat email enable ensure evaluate explain export finish forward fry give handle heat help ignore
     implement import improve include install integrate investigate invite join keep learn leave listen meet merge migrate monitor
-    mix move pay pick ping pour preheat prepare publish put reboot recommend refactor reinstall remind remove rename replace reply research reset
+    melt mix move pay pick ping pour preheat prepare publish put reboot recommend refactor reinstall remind remove rename replace reply research reset
     resolve restart return revert review rewrite save send serve skip speak stir stop swap sync take talk thank think translate try uninstall
-    upgrade upload verify visit wash
+    upgrade upload verify visit wash whisk
 """
+_ADDRESSING = "call email mail message text phone"
 _SHOUTED = """
     error warn warning info debug trace fatal critical severe notice important attention todo fixme tbd tba wip fyi asap done note
-    update til btw imo imho afaik idk lol omg wtf what why how utc gmt pst pdt est edt cet cest
+    update til btw imo imho afaik idk lol omg wtf hack edit xxx what why how utc gmt pst pdt est edt cet cest
     select insert into values from where join inner outer having limit union alter delete distinct foreign references rollback null
     and not
 """
@@ -55,11 +56,12 @@ _GERMAN = """
     straße strom stück stunde stunden system tabelle tag tage tee team teil teilnehmer telefon termin test text tisch thema
     tier tochter tür uhr umzug unternehmen urlaub vater verein version vertrag vorschlag wagen wald wand wandern wartung wasser
     weg wein welt werk wetter winter woche wochen wochenende wohnung wort wunsch zahl zahnarzt zeit zeitung ziel zimmer zucker
-    zug zustand
+    zug zustand präsident präsidentin bundeskanzler bundeskanzlerin kanzler kanzlerin minister ministerin direktor direktorin onkel tante
 """
 _GERMAN_PEOPLE = """
     ansprechpartner ansprechpartnerin anwalt arzt ärztin bauer benutzer bruder chef chefin frau freund freundin gast herr junge koch
-    kollege kollegin kunde kundin lehrer lehrerin mann mutter nachbar oma opa papa mama partner schwester sohn teilnehmer tochter vater
+    kollege kollegin kunde kundin lehrer lehrerin mann mutter nachbar oma opa papa mama partner schwester sohn teilnehmer tochter vater präsident präsidentin
+    bundeskanzler bundeskanzlerin kanzler kanzlerin minister ministerin direktor direktorin onkel tante
 """
 _ROMANCE = """
     abuela abuelo acheter agua amigo amis añadir appeler arreglar arriver ask avión base besoin café cambiar casa chat chien
@@ -119,6 +121,12 @@ def people() -> frozenset[str]:
 def imperatives() -> frozenset[str]:
     """English verbs that tell what to do, and that no name begins with: Replace Redis."""
     return frozenset(_IMPERATIVES.split())
+
+
+@cache
+def addressing() -> frozenset[str]:
+    """English nouns that before a given name tell what to do: Call Anna."""
+    return frozenset(_ADDRESSING.split())
 
 
 @cache

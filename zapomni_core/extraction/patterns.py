@@ -9,41 +9,22 @@ from datetime import datetime
 
 from zapomni_core.extraction.connectors import LONGEST
 from zapomni_core.extraction.dates import Moment, moments_in
-from zapomni_core.extraction.gazetteer import places
+from zapomni_core.extraction.doubt import is_doubted, is_part, is_taken_back
+from zapomni_core.extraction.fitting import fits
 from zapomni_core.extraction.linking import Link, link
 from zapomni_core.extraction.mention import Mention
-from zapomni_core.extraction.pronouns import has_pronoun, is_person, with_pronouns
+from zapomni_core.extraction.periods import Place, period
+from zapomni_core.extraction.pronouns import has_pronoun, with_pronouns
 from zapomni_core.extraction.verbs import doing
 from zapomni_core.extraction.wording import bare, continued, seam
 
 _AND = re.compile(r"\s*,?\s+(?:and|и|und|y|e|et|sowie|&)\s+")
 _COMMA = re.compile(r"\s*,\s+")
-# What a sentence goes on with after these is asked, denied, supposed, wished or hearsay.
-_DOUBT = re.compile(
-    r"""
-    \b (?: if | whether | unless | maybe | perhaps | possibly | probably | presumably | would | not | never | neither | nor | nobody | no[ ]one
-      | doubt\w* | den(?:y|ies|ied) | (?:false|untrue|wrong)[ ]that | unlikely | rumou?r\w* | supposedly | allegedly | reportedly
-      | suppos(?:e[sd]?|ing) | imagin(?:e[sd]?|ing) | pretend\w* | wish(?:e[sd])? | hope[sd]?
-      | если | ли | возможно | может | не | ни | никто | неправда | сомнева\w+ | якобы | будто | вряд | вероятно | наверное | слух\w*
-      | wenn | falls | ob | vielleicht | nicht | nie | niemand | weder | kein\w* | angeblich | vermutlich | wahrscheinlich | möglicherweise
-      | bezweif\w+ | zweif\w+ | gerücht\w* | falsch,[ ]dass
-      | si | quizás? | tal[ ]vez | no[ ](?:es|creo|pienso) | nadie | dud[oa]\w* | supuestamente | falso[ ]que
-      | peut-être | ne | n['’]est | aucune? | dout\w+ | prétendument | faux[ ]que | rumeur\w*
-    ) \b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-# A name after these is not what the sentence is about: "The team in Berlin uses Redis."
-_PART = re.compile(
-    r"\b(?:of|in|at|from|with|for|by|de|du|des|von|vom|bei|mit|aus|chez|con|en|à|из|от|у|с|для|в|о|к|d['’])\s*$",
-    re.IGNORECASE,
-)
 _MARKS = " \t\"'“„«(*_[>-•"
 _QUESTION = ("?", "？", "؟")
 _OUTSIDE = frozenset({"date"})
 _AFTER = 40
 _MOST = 8
-_LOOK_BACK = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +67,13 @@ def stated_in(
     if people and has_pronoun(text) and len(again := with_pronouns(text, named, None, people)) > len(named):
         clauses = list(_clauses(text, again))
     moments = moments_in(text, dates) if clauses else []
+    first = min((one.start for one in named if one.sure), default=len(text))
     found: list[Stated] = []
     for at, clause in enumerate(clauses):
-        found += _stated(clause, [one for one in moments if _is_of(one, at, clauses)])
+        after = clauses[at + 1].start if at + 1 < len(clauses) else None
+        place = Place(text, clause.start, clause.objects[-1].end, after, at == 0, first)
+        found += _stated(clause, *period(place, moments))
     return found
-
-
-def _is_of(moment: Moment, at: int, clauses: Sequence[_Clause]) -> bool:
-    """Whether a date belongs to a clause. Between two clauses, only `since` and `until` look back for certain."""
-    if moment.start < clauses[at].start:
-        return at == 0
-    if at + 1 == len(clauses):
-        return True
-    return moment.start < clauses[at + 1].start and moment.side != "at"
 
 
 def _clauses(text: str, named: Sequence[Mention]) -> Iterator[_Clause]:
@@ -117,13 +92,11 @@ def _clause(text: str, named: Sequence[Mention], links: Sequence[Link | None], a
         return None
     subjects = _subjects(text, named, at) if found.many else named[at : at + 1]
     start = subjects[0].start
-    if (
-        (found.many and len(subjects) == 1)
-        or _is_doubted(text, start)
-        or _PART.search(text, max(0, start - _AFTER), start)
-    ):
+    if (found.many and not found.one and len(subjects) == 1) or is_doubted(text, start):
         return None
-    return _whole(subjects, found, _objects(text, named, links, at + 1 + found.past), start)
+    if is_part(text, start, subjects[-1].end):
+        return None
+    return _whole(text, subjects, found, _objects(text, named, links, at + 1 + found.past), start)
 
 
 def _continued(
@@ -131,16 +104,17 @@ def _continued(
 ) -> _Clause | None:
     """A second thing that is said of the same subject: `Anna works at Acme and lives in Berlin`."""
     first, second = named[at], named[at + 1]
-    if second.start - first.end > LONGEST or _is_doubted(text, first.start):
+    if second.start - first.end > LONGEST or is_doubted(text, first.start):
         return None
     between = text[first.end : second.start]
     said = continued(bare(between))
     if said is None or not (subjects := _same_subjects(text, named, at, last, said[0])):
         return None
     found = link(said[1], text[second.end : second.end + _AFTER])
-    if found is None or found.many or found.inverse:
+    if found is None or (found.many and not found.one) or found.inverse:
         return None
-    return _whole(subjects, found, _objects(text, named, links, at + 1 + found.past), first.end + seam(between))
+    objects = _objects(text, named, links, at + 1 + found.past)
+    return _whole(text, subjects, found, objects, first.end + seam(between))
 
 
 def _same_subjects(
@@ -154,15 +128,13 @@ def _same_subjects(
     return named[:1] if opens and (at == 0 or not head) and verb and verb[0].casefold() in doing() else None
 
 
-def _whole(subjects: Sequence[Mention], found: Link, objects: Sequence[Mention], start: int) -> _Clause | None:
-    if found.type == "works_at" and any(is_person(one) or (found.ended and one.key in places()) for one in objects):
-        return None  # who joined somebody, or left somebody or some place, works or worked at none of them
+def _whole(
+    text: str, subjects: Sequence[Mention], found: Link, objects: Sequence[Mention], start: int
+) -> _Clause | None:
+    if not objects or is_taken_back(text, objects[-1].end) or not fits(found, subjects, objects):
+        return None
     is_known = found.open or all(thing.sure for thing in objects)
-    return _Clause(subjects, found, objects, start) if objects and is_known else None
-
-
-def _is_doubted(text: str, start: int) -> bool:
-    return _DOUBT.search(text, max(0, start - _LOOK_BACK), start) is not None
+    return _Clause(subjects, found, objects, start) if is_known else None
 
 
 def _link(text: str, named: Sequence[Mention], at: int) -> Link | None:
@@ -222,8 +194,7 @@ def _objects(text: str, named: Sequence[Mention], links: Sequence[Link | None], 
     return named[at : ended + 1]
 
 
-def _stated(clause: _Clause, moments: Sequence[Moment]) -> Iterator[Stated]:
-    since, until = _period(moments)
+def _stated(clause: _Clause, since: datetime | None, until: datetime | None) -> Iterator[Stated]:
     exclusive = clause.link.exclusive and len(clause.objects) == 1
     if clause.link.ended:
         since, until = None, until or since
@@ -231,13 +202,3 @@ def _stated(clause: _Clause, moments: Sequence[Moment]) -> Iterator[Stated]:
         for thing in clause.objects:
             first, second = (thing, subject) if clause.link.inverse else (subject, thing)
             yield Stated(first, clause.link, second, exclusive, since, until)
-
-
-def _period(moments: Sequence[Moment]) -> tuple[datetime | None, datetime | None]:
-    """Since when and until when it holds, if that is clear."""
-    since = [one.date for one in moments if one.side == "since"]
-    until = [one.date for one in moments if one.side == "until"]
-    then = [one.date for one in moments if one.side == "at"]
-    begun = since[0] if since else then[0] if len(then) == 1 else None
-    ended = until[0] if until and (begun is None or begun < until[0]) else None
-    return begun, ended

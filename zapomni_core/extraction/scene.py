@@ -13,11 +13,12 @@ _OPENERS = " \t\"'“„«‘(*_[>`¿¡\ufe0f"
 _STARTS = ":.!?…—–;|•-\n\0"
 _SYMBOL = "So"  # what Unicode calls an emoji
 _LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\]?$")  # of a log
+_BOX = re.compile(r"\[[ xX]\]$")  # of a list of tasks
 _LOOK_BACK = 12
 
 # German writes every noun with a capital letter.
 _GERMAN = re.compile(
-    r"\b(?:und|ist|nicht|für|wird|wurde|sind|eine[mnrs]?|ich|wir|auf|dem|zum|zur|auch|über|bei|seit|mit|nach|von|der|das|im|vom|"
+    r"\b(?:und|ist|nicht|für|wird|wurde|sind|eine[mnrs]?|ich|wir|auf|dem|zum|zur|auch|über|bei|seit|mit|nach|von|der|das|im|vom|Der|Das|Wir|Ich|gegen|ohne|durch|werden|haben|sich|oder|aber|noch|"
     r"arbeite(?:t|n)|wohnt|lebt|hängt|benutzt|verwendet|nutzt)\b"
 )
 _NOT_GERMAN = re.compile(r"\b(?:the|of|is|and|to|was|at|by|el|los|que|et|les|est)\b")
@@ -56,9 +57,9 @@ class Scene:
     def opens_at(self, start: int) -> bool:
         """Whether a word there has its capital letter because something begins."""
         before = self.text[max(0, start - _LOOK_BACK) : start].rstrip(_OPENERS)
-        return (
-            not before or before[-1] in _STARTS or category(before[-1]) == _SYMBOL or _LEVEL.search(before) is not None
-        )
+        if not before or before[-1] in _STARTS or category(before[-1]) == _SYMBOL:
+            return True
+        return _LEVEL.search(before) is not None or _BOX.search(before) is not None
 
     def has_article_before(self, start: int) -> bool:
         """Whether a German article stands before a word: then it is a noun like any other."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from zapomni_core.extraction.mention import Mention
+from zapomni_core.extraction.russian import is_russian, nominative
 from zapomni_core.extraction.words import domains, extensions, not_names
 
 _TRAILING = ".,;:!?'*_-…"
@@ -69,8 +70,9 @@ def read_digest(found: re.Match[str]) -> Iterator[Mention]:
 def read_title(found: re.Match[str]) -> Iterator[Mention]:
     """What stands between quotation marks, if it is written as a title and not as something said."""
     group = found.lastindex or 0
-    if _is_title(found[group]):
-        yield Mention(found.start(group), found.end(group), found[group], "name")
+    name = found[group]
+    if _is_title(name):
+        yield Mention(found.start(group), found.end(group), nominative(name) if is_russian(name) else name, "name")
 
 
 def read_foreign(found: re.Match[str]) -> Iterator[Mention]:

@@ -20,7 +20,8 @@ _OPENERS = """
     honestly personally officially technically similarly consequently specifically essentially typically normally occasionally
     rarely hardly
     met saw asked called told talked spoke visited bought sold fixed added removed moved updated sent got found made wrote
-    hired tried used learned started stopped finished discussed reviewed
+    hired tried used learned started stopped finished discussed reviewed dropped changed improved renamed bumped introduced deprecated refactored
+    migrated switched upgraded reverted merged raises returns throws sorry congrats congratulations cheers regards welcome
     благодаря вечером видимо возможно вообще вероятно впрочем всякий вчера далее два днем завтра затем здравствуйте
     значит именно итак кажется каждый кстати ладно любой многие может например недавно некоторые ночью нужно обычно один
     пожалуйста поскольку поэтому похоже правда привет примерно пусть ранее сегодня скоро сначала спасибо также такова три
@@ -30,7 +31,7 @@ _OPENERS = """
     видел видела купил купила ушел ушла уехал уехала написал написала
     allerdings bis bitte dadurch daher damals die dies diese dieser dieses dir gestern hallo heute irgendwann man manche
     angeblich liebe lieber liebes geehrte geehrter werte mit möglicherweise morgen nachdem nein schon seitdem sogar solche trotzdem vermutlich vielleicht wahrscheinlich war waren weder wegen
-    weiter wir zuerst
+    weiter wir zuerst früher später danach künftig zurzeit bald
     actualmente afortunadamente finalmente generalmente normalmente obviamente posiblemente probablemente recientemente supuestamente
     ahora antes ayer después ella era gracias hay hola hoy luego mañana sin son tan
     aujourd'hui aux beaucoup bonjour comment demain déjà enfin ensuite été ici j'ai jusque l'on ma malgré merci mon
@@ -45,7 +46,7 @@ _CALENDAR = """
     montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember
     lundi mardi mercredi jeudi vendredi samedi dimanche janvier février avril juin juillet août septembre octobre novembre décembre
     lunes martes miércoles jueves viernes sábado enero febrero marzo mayo junio agosto septiembre octubre noviembre diciembre
-    navidad noël weihnachten ostern spring summer autumn winter christmas easter am pm utc gmt bc ad
+    navidad noël weihnachten ostern spring summer autumn winter christmas easter am pm utc gmt bc ad q1 q2 q3 q4 h1 h2
 """
 _ROLES = """
     ceo cto cfo coo cio ciso vp president director manager head chief minister king queen mayor founder co-founder cofounder

@@ -401,6 +401,7 @@ def test_one_thing_is_one_entity_with_all_its_places_whatever_its_case():
         ("Звонили Елене Сергеевне.", ["Елена Сергеевна"]),
         ("Он ушёл из Моспромбанка.", ["Моспромбанк"]),
         ("Мы любим Павла и Артёма.", ["Павел", "Артём"]),
+        ("Он ушёл из «Роснефти» в «Лукойл».", ["Роснефть", "Лукойл"]),
     ],
 )
 def test_russian_names_are_called_as_a_dictionary_has_them(text, wanted):
@@ -437,3 +438,19 @@ def test_a_name_that_cannot_be_shown_or_is_endless_is_left_out():
 def test_an_abbreviation_does_not_end_a_sentence():
     found = read("We asked Prof. Smith about Acme Corp. in detail.")
     assert {(one.subject, one.object) for one in found.relations} == {("Smith", "Acme Corp")}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("- Dropped Python 3.8.", ["Python"]),
+        ("- [ ] Call Anna", ["Anna"]),
+        ("Fry Guanciale with Pecorino Romano.", ["Guanciale", "Pecorino Romano"]),
+        ("Sorry Ben, it was Tom.", ["Ben", "Tom"]),
+        ("Bundeskanzler Scholz traf Präsident Macron und Tante Gerda.", ["Scholz", "Macron", "Gerda"]),
+        ("Früher wohnte er in Mannheim.", ["Mannheim"]),
+        ("The launch in Q3 is in São Paulo.", ["São Paulo"]),
+    ],
+)
+def test_what_goes_before_a_name_or_only_begins_a_note_is_no_part_of_it(text, wanted):
+    assert names(text) == wanted

@@ -106,6 +106,17 @@ async def test_a_relation_that_the_text_does_not_show_is_left_out(server, extrac
     assert found.relations == ()
 
 
+async def test_what_has_neither_letter_nor_digit_is_no_name(server, extractor):
+    server.then(said(entity("."), entity("Anna")))
+    found = await extractor.extract(TEXT)
+    assert ([one.name for one in found.entities], found.left_out) == (["Anna"], 1)
+
+
+async def test_what_is_beyond_the_limit_is_told_to_be_left_out(server, extractor):
+    server.then(said(entity("Anna"), *[entity(f"Nobody {number}") for number in range(9_999)]))
+    assert (await extractor.extract(TEXT)).left_out == 9_999
+
+
 async def test_a_quote_may_have_other_white_space(server, extractor):
     server.always(
         said(

@@ -122,6 +122,120 @@ def test_what_is_denied_asked_or_supposed_is_not_stated(text):
     assert stated(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't think Anna works at Acme.",
+        "It isn't true that Anna lives in Berlin.",
+        "I guess Anna works at Acme.",
+        "I heard Anna lives in Berlin.",
+        "In the novel, Anna lives in London.",
+        "Anna works at Acme, I think.",
+        "Anna lives in Berlin, maybe.",
+        "Anna works at Acme (not sure).",
+        "Anna lives in Berlin, if I remember correctly.",
+        "Anna works at Acme or Initech.",
+        "Anna and Bob work at Acme and Initech respectively.",
+        "Говорят, Иван живёт в Москве.",
+        "Иван работает в Яндексе, кажется.",
+        "Ich glaube, Anna arbeitet bei Bosch.",
+        "Dicen que Luis vive en Roma.",
+        "Il paraît que Marc travaille chez Orange.",
+        "田中さんはトヨタで働いているらしい。",
+        "鈴木さんは大阪に住んでいるかもしれない。",
+        "김민수 씨는 삼성전자에서 일한다고 한다.",
+        "王小明在阿里巴巴工作过。",
+    ],
+)
+def test_a_guess_a_choice_or_a_tale_is_not_stated(text):
+    assert stated(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "From next year on, Anna works at Acme.",
+        "Anna works at Acme from next month.",
+        "Tomorrow Anna moved to Berlin.",
+        "Anna works at Acme from tomorrow on.",
+        "Иван работает в Яндексе со следующего года.",
+        "Anna arbeitet bei Bosch ab nächstem Jahr.",
+    ],
+)
+def test_what_will_be_so_is_not_stated_to_be_so(text):
+    assert stated(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ben uses Anna's laptop.",
+        "Anna bought Peter's car.",
+        "Anna leads Acme's sales team.",
+        "Anna lives in Bob's house.",
+        "Anna is the owner of Bob's car.",
+        "Anna bought Nike shoes.",
+        "Anna joined the Kafka migration.",
+        "Anna joined Slack #general.",
+        "Anna joined Zoom at 10:05.",
+        "Anna left Starbucks at 5 pm.",
+        "Anna a quitté Renault à 18 heures.",
+    ],
+)
+def test_a_name_that_only_goes_before_what_is_meant_is_not_what_is_meant(text):
+    assert stated(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Everybody except Felix works at Acme.",
+        "Anna or Ben works at Acme.",
+        "A guy like Anna works at Acme.",
+        "The team behind Kafka uses Rust.",
+        "My reply to Anna uses LaTeX.",
+    ],
+)
+def test_a_name_that_only_belongs_to_the_subject_is_no_subject(text):
+    assert stated(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Иван работает в Москве.",
+        "Lucía trabaja en Madrid.",
+        "王小明在北京工作。",
+        "田中さんは東京で働いています。",
+        "김민수 씨는 서울에서 일한다.",
+        "Anna works at the Berlin office of Acme.",
+    ],
+)
+def test_a_place_employs_nobody(text):
+    assert stated(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Anna moved to Google.", "Anna moved from Siemens to Bosch in 2023.", "Issue OPS-12 moved to Backlog."]
+)
+def test_nobody_lives_in_a_company_and_a_ticket_lives_nowhere(text):
+    assert stated(text) == []
+
+
+def test_who_speaks_of_the_name_before_it():
+    assert stated("I talked to Anna Lee, who works at Acme.") == [("Anna Lee", "works_at", "Acme")]
+
+
+def test_who_is_good_or_angry_at_something_has_no_role_there():
+    assert stated("Anna is good at Chess. Anna was angry at Tom.") == []
+    assert stated("Anna is CTO at Acme.") == [("Anna", "cto_of", "Acme")]
+
+
+def test_a_verb_that_fits_one_and_several_is_said_of_all():
+    assert stated("Anna and Bob moved to Rome.") == [(who, "lives_in", "Rome") for who in ("Anna", "Bob")]
+    assert stated("Anna Lee founded Acme.") == [("Anna Lee", "founded", "Acme")]
+
+
 def test_several_subjects_and_several_objects_are_related_each_with_each():
     assert stated("Anna and Bob use SQLite, FalkorDB and PostgreSQL.") == [
         (who, "uses", what) for who in ("Anna", "Bob") for what in ("SQLite", "FalkorDB", "PostgreSQL")
@@ -258,6 +372,19 @@ def test_where_somebody_is_or_works_now_excludes_another_place(text, exclusive):
         ("Anna works at Acme.", None, None),
         ("Anna moved to Berlin in 2019 or in 2021.", None, None),
         ("Anna works at Acme 2000 Street.", None, None),
+        ("Anna left Acme on 3 May 2024.", None, (2024, 5, 3)),
+        ("Anna works at Acme until the end of May 2022.", None, (2022, 6, 1)),
+        ("Anna works at Acme until the end of 2022.", None, (2023, 1, 1)),
+        ("Anna works at Acme by May 2022.", None, None),
+        ("Anna worked at Acme (2018-2020).", (2018, 1, 1), (2020, 1, 1)),
+        ("Anna works at Acme (2021–present).", (2021, 1, 1), None),
+        ("Anna worked at Acme between 2012 and 2016.", (2012, 1, 1), (2016, 1, 1)),
+        ("Anna joined Acme in Berlin in 2020.", (2020, 1, 1), None),
+        ("Starting in January 2027 Anna works at Acme.", (2027, 1, 1), None),
+        ("On 12 June 2023 I met Anna Lee, CEO of Acme.", None, None),
+        ("Tom met Anna Lee, CEO of Acme, in Paris on 12 June 2023.", None, None),
+        ("Anna works at Acme and we know each other since 2015.", None, None),
+        ("Before joining Acme in 2020, Anna worked at Initech.", None, None),
     ],
 )
 def test_a_relation_holds_since_and_until_what_its_sentence_says(text, since, until):
