@@ -2,40 +2,71 @@
 
 import json
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from zapomni_core.host.schemas import is_json, validator
 from zapomni_core.llm.dialects import Dialect, Schema
 
 # Servers that do not know about schemas pass on what chat models like to write around JSON.
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```(?:json)?\s*+(\{)", re.IGNORECASE)
+_A_GLANCE = 100
+_MOST_STARTS = 5
+"""Braces from which on an object is looked for in other text."""
 
 
 class MalformedAnswerError(ValueError):
     """The provider answered, but not with what was asked for. Its message never quotes the answer."""
 
 
+class NoProviderError(MalformedAnswerError):
+    """Not the provider answered, but somebody who shows a page: a proxy that wants a login, or another server."""
+
+
 def answer_of(reply: bytes, dialect: Dialect, schema: Schema) -> dict[str, Any]:
     """The object in the body of a reply, which satisfies the schema."""
+    if reply[:_A_GLANCE].lstrip().startswith(b"<"):
+        raise NoProviderError("the reply is a page")
     try:
-        text = dialect.text_of(_parsed(reply, "the reply"))
+        text = dialect.text_of(_parsed(reply))
     except (LookupError, TypeError):
         raise MalformedAnswerError("the reply is not of the provider's protocol") from None
     if not isinstance(text, str):
         raise MalformedAnswerError("the reply holds no text")
-    fenced = _FENCED.fullmatch(text)
-    return _conforming(_parsed(fenced[1] if fenced else text, "the answer"), schema)
+    return _conforming(_object_in(text), schema)
 
 
-def _parsed(text: str | bytes, what: str) -> Any:
+def _object_in(text: str) -> dict[str, Any]:
+    """The JSON in an answer, without what the model thought aloud and said around it."""
+    text = _THOUGHT.sub("", text.lstrip("\ufeff"), count=1).strip()
+    for start in _starts(text):
+        try:
+            found = json.JSONDecoder().raw_decode(text, start)[0]
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+    raise MalformedAnswerError("the answer is no JSON object")
+
+
+def _starts(text: str) -> Iterator[int]:
+    """Where it may begin: at the start, else between fences, else at one of the first braces."""
+    yield 0
+    yield from islice((fenced.start(1) for fenced in _FENCED.finditer(text)), _MOST_STARTS)
+    yield from islice((brace.start() for brace in re.finditer("{", text)), _MOST_STARTS)
+
+
+def _parsed(reply: bytes) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(reply)
     except (ValueError, RecursionError):
-        raise MalformedAnswerError(f"{what} is not JSON") from None
+        raise MalformedAnswerError("the reply is not JSON") from None
 
 
-def _conforming(answer: Any, schema: Schema) -> dict[str, Any]:
-    if not isinstance(answer, dict) or not is_json(answer):
+def _conforming(answer: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    if not is_json(answer):
         raise MalformedAnswerError("the answer is no JSON object")
     try:
         error = next(validator(schema).iter_errors(answer), None)

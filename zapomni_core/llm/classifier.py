@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from zapomni_core.llm.answers import MalformedAnswerError
+from zapomni_core.llm.answers import MalformedAnswerError, NoProviderError
 from zapomni_core.llm.endpoint import Endpoint
 from zapomni_core.llm.failure import LLMFailure, rate_limit_message
 
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     import httpx
 
 _LONGEST_SECONDS = 86_400.0
-_SECONDS = re.compile(r"\s*\d{1,9}(\.\d{1,9})?\s*", re.ASCII)
+_SECONDS = re.compile(r"\s*\d{1,99}(\.\d{1,9})?\s*", re.ASCII)
+
+
+_BAD_REQUEST = 400
+_NOBODY_THERE = frozenset({404, 405, 410})
+"""What a server says that is not the provider, or of which this is not the right address, as it does by a redirect."""
 
 
 def utc_now() -> datetime:
@@ -40,11 +45,21 @@ class LLMErrorClassifier:
         """The failure of a call that was not made, for want of a key that could be sent."""
         return self._invalid_key("Set OPENAI_API_KEY or ZAPOMNI_LLM__API_KEY: there is no usable key yet.")
 
+    def unusable_environment(self) -> LLMFailure:
+        """The failure of a call that was not made, because what the environment says of proxies and certificates cannot be used."""
+        return LLMFailure(
+            "NETWORK",
+            "Cannot reach LLM provider. Check the proxy and certificate settings of the environment.",
+            recoverable=False,
+            suggestion="See that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are right, without SOCKS, and that SSL_CERT_FILE "
+            "names a file; or list the provider's host in NO_PROXY.",
+        )
+
     def _of_error(self, error: Exception) -> LLMFailure:
         import httpx
 
         if isinstance(error, MalformedAnswerError | httpx.DecodingError):
-            return self._malformed()
+            return self._malformed(misdirected=isinstance(error, NoProviderError))
         if isinstance(error, TimeoutError | httpx.ReadTimeout | httpx.WriteTimeout):
             return self._timeout()
         return self._network()
@@ -75,7 +90,7 @@ class LLMErrorClassifier:
             return min(float(text), _LONGEST_SECONDS)
         try:
             moment = parsedate_to_datetime(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         seconds = (moment.replace(tzinfo=moment.tzinfo or UTC) - self._now()).total_seconds()
         return min(max(seconds, 0.0), _LONGEST_SECONDS)
@@ -140,13 +155,14 @@ class LLMErrorClassifier:
             transient=True,
         )
 
-    def _malformed(self) -> LLMFailure:
+    def _malformed(self, *, misdirected: bool) -> LLMFailure:
         return LLMFailure(
             "MALFORMED_ANSWER",
             "LLM answer is not the JSON that was asked for. Try again, or use another model.",
             recoverable=True,
             suggestion="Use a model that supports structured output; see that ZAPOMNI_LLM__BASE_URL is the provider's.",
             transient=True,
+            misdirected=misdirected,
         )
 
     def _server_error(self, status: int, wait: float | None) -> LLMFailure:
@@ -165,6 +181,7 @@ class LLMErrorClassifier:
             f"LLM provider refused the request (HTTP {status}). Check your ZAPOMNI_LLM__BASE_URL and ZAPOMNI_LLM__MODEL.",
             recoverable=False,
             suggestion="Use a model that supports structured output and long enough texts.",
+            misdirected=status < _BAD_REQUEST or status in _NOBODY_THERE,
         )
 
 

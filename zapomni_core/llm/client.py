@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     import httpx
 
 _OK = 200
+_TOLD = (b"retry-after",)
+"""Headers that say something; those of the body speak of it as it came."""
 _CLOSED = "The language model is closed"
+LONGEST_REPLY = 16 * 1024 * 1024
+"""Bytes of a reply. A longer one is no answer to any question of ours, and may never end."""
 
 
 class LLMClient:
@@ -47,7 +51,7 @@ class LLMClient:
             async with line.call(self._limits.total_seconds if limit_seconds is None else limit_seconds):
                 response = await self._post(line, question)
             if response.status_code == _OK:
-                return answer_of(response.content, self._dialect, schema)
+                return await asyncio.to_thread(answer_of, response.content, self._dialect, schema)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, MalformedAnswerError) as error:
             if self._closed:
                 raise ProcessingError(_CLOSED) from None
@@ -66,7 +70,9 @@ class LLMClient:
     async def _post(self, line: "_Line", question: Question) -> "httpx.Response":
         # The prompt is escaped, because half a surrogate pair in it could not be sent as UTF-8.
         content = json.dumps(self._dialect.body(question)).encode()
-        return await line.http.post(self._endpoint.base_url + self._dialect.path, content=content)
+        address = self._endpoint.base_url + self._dialect.path
+        async with line.http.stream("POST", address, content=content) as response:
+            return await _whole(response)
 
     def _line(self) -> "_Line":
         """The line of the running loop; those of loops that have ended are forgotten."""
@@ -79,12 +85,29 @@ class LLMClient:
             self._lines = {other: line for other, line in self._lines.items() if not other.is_closed()}
             # The whole call has a limit of its own; only connecting is given up earlier.
             patience = httpx.Timeout(None, connect=self._limits.connect_seconds)
-            self._lines[loop] = _Line(httpx.AsyncClient(headers=self._headers(), timeout=patience))
+            try:
+                http = httpx.AsyncClient(headers=self._headers(), timeout=patience)
+            except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:  # it reads the environment
+                raise LLMUnavailableError(self._classifier.unusable_environment()) from error
+            self._lines[loop] = _Line(http)
         return self._lines[loop]
 
     def _headers(self) -> dict[str, str]:
         key = self._endpoint.api_key
         return {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+
+
+async def _whole(response: "httpx.Response") -> "httpx.Response":
+    """A reply with its body, which has been read and is not too long."""
+    import httpx
+
+    body = bytearray()
+    async for some in response.aiter_bytes():
+        body += some
+        if len(body) > LONGEST_REPLY:
+            raise MalformedAnswerError("the reply is too long")
+    told = [(name, value) for name, value in response.headers.raw if name.lower() in _TOLD]
+    return httpx.Response(response.status_code, headers=told, content=bytes(body))
 
 
 class _Line:

@@ -33,11 +33,13 @@ class LLMFailure:
     suggestion: str
     retry_after_seconds: float | None = None
     transient: bool = False
+    misdirected: bool = False
+    """Whether somebody else answered than the provider."""
 
     @property
     def concerns_provider(self) -> bool:
         """Whether other requests would fail as well; else the provider is there, and this one request was the trouble."""
-        return self.code not in _ABOUT_THE_REQUEST
+        return self.misdirected or self.code not in _ABOUT_THE_REQUEST
 
     def saying(self, more: str) -> Self:
         """The same failure, with what it did to the request that met it."""

@@ -7,12 +7,15 @@ import pytest
 import zapomni_plugin_graph
 
 from zapomni_core import providers
+from zapomni_core.errors import LLMUnavailableError
+from zapomni_core.llm import LLMFailure
 from zapomni_core.plugin import Extraction, MemoryEngine, NewEntity, ProcessingError, Provider, hookimpl
 from zapomni_core.settings import Settings
 from zapomni_core.testing import running
 from zapomni_core.testing.embedder import HashingEmbedder
 
 PATIENCE = 60
+AWAY = LLMFailure("RATE_LIMIT", "Later.", True, "Wait.", retry_after_seconds=0.05, transient=True)
 
 
 class BrittleEmbedder(HashingEmbedder):
@@ -27,7 +30,10 @@ class BrittleEmbedder(HashingEmbedder):
 
 
 class PacedExtractor:
-    """Reads the first word of a text, as soon as it may; a text that speaks of poison it cannot read."""
+    """Reads the first word of a text, as soon as it may; a text that speaks of poison it cannot read.
+
+    Where it has read `most` texts, it is away.
+    """
 
     name = "paced"
 
@@ -35,6 +41,7 @@ class PacedExtractor:
         self.may_go_on = asyncio.Event()
         self.may_go_on.set()
         self.free = 0
+        self.most = None
         self.read = []
         self.moments = []
 
@@ -43,6 +50,8 @@ class PacedExtractor:
             self.free -= 1
         else:
             await self.may_go_on.wait()
+        if self.most is not None and len(self.read) >= self.most:
+            raise LLMUnavailableError(AWAY)
         self.read.append(text)
         self.moments.append(timestamp)
         if "poison" in text:

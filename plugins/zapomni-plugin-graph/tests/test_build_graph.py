@@ -1,3 +1,4 @@
+import pytest
 from zapomni_plugin_graph.building import build_job
 
 from zapomni_core.plugin import MemoryEngine
@@ -189,6 +190,25 @@ async def test_a_job_that_fails_for_good_is_an_error_that_says_so(graph_app, sto
     assert (told["status"], told["error_code"], told["recoverable"]) == ("error", "BUILD_FAILED", True)
     assert job.id in told["message"]
     assert "ProcessingError" in told["message"]
+
+
+@pytest.mark.parametrize("selected", [False, True], ids=["all", "selected"])
+async def test_what_is_read_anew_and_put_off_goes_on_where_it_was(graph_app, remember, parts, until, selected):
+    names = [f"Name{number}" for number in range(8)]
+    async with graph_app(extractor="paced") as app:
+        memory_ids = await remember(*names)
+        await build(app)
+        parts.extractor.read.clear()
+        parts.extractor.most = 5
+        told = await build(app, **({"memory_ids": memory_ids} if selected else {"rebuild": True}))
+        assert told["status"] == "queued"
+        parts.extractor.most = None
+
+        async def result():
+            return (await app.app.engine.get_job(told["job_id"])).result
+
+        assert (await until(result))["read"] == 8
+    assert sorted(parts.extractor.read) == names
 
 
 async def test_a_restart_goes_on_where_the_job_was(graph_app, remember, parts, until):

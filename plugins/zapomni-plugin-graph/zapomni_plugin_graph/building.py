@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -29,43 +30,69 @@ def build_job(engine: MemoryEngine, memory_ids: Sequence[str] = (), *, rebuild: 
     return NewJob(kind=kind, key="rebuild" if rebuild else KIND, payload={"rebuild": rebuild})
 
 
+@dataclass(slots=True)
+class _Way:
+    """How far a job has come: the last memory that is behind it, and how many were read, could not be, and are in all."""
+
+    last: str | None = None
+    read: int = 0
+    skipped: int = 0
+    total: int = 0
+
+    def go_on(self, memory_ids: Sequence[str], outcomes: Sequence[bool]) -> None:
+        """Some memories more are behind it."""
+        self.last = memory_ids[-1]
+        self.read += outcomes.count(True)
+        self.skipped += outcomes.count(False)
+
+    @property
+    def part(self) -> float:
+        """How much of it is done."""
+        done = self.read + self.skipped
+        return done / max(self.total, done)
+
+
 class BuildGraph:
     """Reads memories that its extractor has not read, or those that are named, or all of them anew.
 
     What was read of a memory is kept at once, instead of what was read of it before: a job that is begun again goes on.
+    One that was put off goes on where it was: a model that is away for a while must not be asked about everything again.
     """
+
+    def __init__(self) -> None:
+        self._ways: dict[str, _Way] = {}
 
     async def run(self, engine: MemoryEngine, job: Job, progress: JobProgress) -> Mapping[str, Any]:
         """How many memories were read, how many could not be, and whether all entities have vectors."""
-        read = skipped = 0
-        async for memory_ids, total in _pages(engine, job.payload):
+        way = self._ways.setdefault(job.id, _Way())
+        async for memory_ids in _pages(engine, job.payload, way):
             for some in _groups(memory_ids):
-                outcomes = await _read_together(engine, some)
-                read, skipped = read + outcomes.count(True), skipped + outcomes.count(False)
-                await progress((read + skipped) / max(total, read + skipped), f"read {read:,} of {total:,} memories")
+                way.go_on(some, await _read_together(engine, some))
+                await progress(way.part, f"read {way.read:,} of {way.total:,} memories")
         complete = await fill_vectors(engine, progress)
-        return {"extractor": engine.extractor_name, "read": read, "skipped": skipped, "vectors": complete}
+        self._ways.pop(job.id, None)
+        return {"extractor": engine.extractor_name, "read": way.read, "skipped": way.skipped, "vectors": complete}
 
 
-async def _pages(engine: MemoryEngine, payload: Mapping[str, Any]) -> AsyncIterator[tuple[list[str], int]]:
-    """Ids of memories to read, some at a time, and how many there are in all."""
+async def _pages(engine: MemoryEngine, payload: Mapping[str, Any], way: _Way) -> AsyncIterator[list[str]]:
+    """Ids of memories to read, some at a time, from where the way has come to."""
     if chosen := payload.get("memory_ids"):
-        yield list(chosen), len(chosen)
+        way.total = len(chosen)
+        yield [one for one in chosen if way.last is None or one > way.last]
         return
     extractor = NOBODY if payload.get("rebuild") else engine.extractor_name
-    total, after = 0, None
     while True:
-        page, left = await engine.graph.unread(engine.workspace, extractor, PAGE, after)
-        total = total or left
+        page, left = await engine.graph.unread(engine.workspace, extractor, PAGE, way.last)
+        way.total = way.total or left
         if not page:
             return
-        yield page, total
-        after = page[-1]
+        yield page
 
 
 def _groups(memory_ids: Sequence[str]) -> Iterator[Sequence[str]]:
     """Some at a time, but the first alone: it finds out whether a language model that was away is back."""
-    yield memory_ids[:1]
+    if memory_ids:
+        yield memory_ids[:1]
     yield from (memory_ids[first : first + TOGETHER] for first in range(1, len(memory_ids), TOGETHER))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.core.llm.asking import GOOD, ask, failure_of
 from zapomni_core.errors import LLMUnavailableError
-from zapomni_core.testing.llm_server import answer, cut, model_missing, refuse, stall
+from zapomni_core.testing.llm_server import answer, cut, model_missing, refuse, reply, stall
 
 
 @pytest.fixture
@@ -176,6 +176,20 @@ async def test_a_failure_about_one_request_keeps_it_closed(llm, server, fault):
     for _ in range(13):
         await failure_of(llm)
     assert (stands(llm), server.count) == (("closed", 0), 13)
+
+
+@pytest.mark.parametrize("status", [301, 404, 405])
+async def test_an_address_where_no_provider_is_opens_it_at_once(llm, server, status):
+    server.always(reply(b"nothing here", status))
+    assert (await failure_of(llm)).code == "REQUEST_REFUSED"
+    assert ((await failure_of(llm)).code, server.count) == ("CIRCUIT_OPEN", 1)
+
+
+async def test_a_page_instead_of_an_answer_counts_against_the_provider(llm, server):
+    server.always(reply(b" <html>Sign in to the hotel's network</html>"))
+    for _ in range(5):
+        assert (await failure_of(llm)).code == "MALFORMED_ANSWER"
+    assert ((await failure_of(llm)).code, server.count) == ("CIRCUIT_OPEN", 5)
 
 
 async def test_a_long_retry_after_keeps_it_open_longer(llm, server, time):

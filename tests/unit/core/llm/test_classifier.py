@@ -28,6 +28,8 @@ def limited(retry_after):
         ("Sat, 01 Mar 2025 12:00:10 -0000", 10),
         ("Sat, 01 Mar 2025 11:00:00 GMT", 0),
         ("Sat, 01 Mar 2036 12:00:00 GMT", 86_400),
+        ("9" * 30, 86_400),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
         ("-5", None),
         ("nan", None),
         ("soon", None),

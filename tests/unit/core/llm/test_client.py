@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.core.llm.asking import GOOD, KEY, PROMPT, SCHEMA, ask, client_of, eventually, failure_of
 from zapomni_core.errors import LLMUnavailableError, ProcessingError
+from zapomni_core.llm.client import LONGEST_REPLY
 from zapomni_core.testing.llm_server import LLMServer, answer, cut, model_missing, refuse, reply, say, stall
 
 KEY_MESSAGE = "LLM API key is invalid. Check your {}."
@@ -128,6 +129,60 @@ async def test_the_key_goes_into_the_header(client, server):
 async def test_an_answer_between_fences_is_read(client, server):
     server.then(say(f"```json\n{json.dumps(GOOD)}\n```"))
     assert await ask(client) == GOOD
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<think>\nNames {like} these?\n</think>\n\n{}",
+        "<think>hm</think>```json\n{}\n```",
+        "Here you are:\n```json\n{}\n```\nAnything else?",
+        "```{}```",
+        "Sure! {}",
+        "{}\nLet me know!",
+        "\ufeff{}",
+    ],
+)
+async def test_what_a_model_says_around_the_object_is_left_out(client, server, around):
+    server.then(say(around.replace("{}", json.dumps(GOOD))))
+    assert await ask(client) == GOOD
+
+
+async def test_a_fence_within_the_object_is_part_of_it(client, server):
+    said = {"names": ["```json\n{}\n```"]}
+    server.then(answer(said))
+    assert await ask(client) == said
+
+
+async def test_a_reply_that_does_not_end_is_not_read_to_the_end(client, server):
+    message = {"content": json.dumps(GOOD)}
+    said = json.dumps({"message": message, "choices": [{"message": message}]}).encode()
+    server.then(reply(said), reply(said + b" " * LONGEST_REPLY))
+    assert await ask(client) == GOOD
+    assert (await failure_of(client)).code == "MALFORMED_ANSWER"
+    assert await ask(client) == GOOD
+
+
+async def test_a_header_that_is_no_text_does_not_hide_the_status(client, server):
+    server.then(refuse(429, retry_after="\xff"))
+    assert (await failure_of(client)).code == "RATE_LIMIT"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:1080"),
+        ("HTTP_PROXY", "ftp://127.0.0.1"),
+        ("SSL_CERT_FILE", "/nowhere/at/all.pem"),
+        ("NO_PROXY", "[::1"),
+    ],
+)
+async def test_an_environment_that_cannot_be_used_is_told(client, server, monkeypatch, name, value):
+    monkeypatch.delenv("NO_PROXY")
+    monkeypatch.setenv(name, value)
+    failure = await failure_of(client)
+    assert (failure.code, failure.recoverable, failure.concerns_provider) == ("NETWORK", False, True)
+    assert name in failure.suggestion
 
 
 async def test_a_prompt_with_half_a_character_is_sent(client, server):
