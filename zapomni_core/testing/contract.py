@@ -27,6 +27,7 @@ class PluginContract:
             report = app.app.report.get(self.name)
         assert report is not None
         assert report.state == "loaded", report.cause
+        assert report.warnings == []
 
     async def test_its_tools_read_well(self) -> None:
         """Lint: described parameters, stated annotations, a modest size."""

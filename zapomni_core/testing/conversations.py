@@ -153,6 +153,11 @@ class ConversationStoreContract(StoreContract):
         assert await written(store, workspace="yours") == []
         await say(store, "yours", workspace="yours")
         assert await texts(store) == ["mine"]
+        hers = await store.conversations.create_session(WORKSPACE, "ada", {"plan": "secret"})
+        await say(store, "yours", workspace="yours", session_id=hers.id)
+        another = await store.conversations.session("yours", hers.id)
+        assert (another.user_id, another.metadata) == ("", {})
+        assert await store.conversations.session(WORKSPACE, hers.id) == hers
 
     @pytest.mark.parametrize("field", ["session_id", "role", "text", "metadata"])
     async def test_a_message_that_cannot_be_kept_is_refused_and_leaves_nothing(self, store: Any, field: str) -> None:
@@ -262,6 +267,23 @@ class ConversationStoreContract(StoreContract):
         assert await near(other, [1.0, 0.0]) == ["a", "b", "c", "d"]
         await store.add(WORKSPACE, sample_memory("instead", replaces=ids[1]), EMBEDDER)
         assert await near(other, [1.0, 0.0]) == ["a", "c", "d"]
+
+    async def test_another_store_answers_every_question_from_now(self, store: Any, other: Any) -> None:
+        """What it was asked before, and what it answered then, changes nothing."""
+        assert await other.conversations.session(WORKSPACE, SESSION) is None
+        assert ([one.text for one in await written(other)], await texts(other)) == ([], [])
+        await say(store, "first")
+        assert await other.conversations.session(WORKSPACE, SESSION)
+        await say(store, "second")
+        now = await store.conversations.session(WORKSPACE, SESSION)
+        assert await other.conversations.session(WORKSPACE, SESSION) == now
+        assert await texts(other) == ["first", "second"]
+        document = await write(store, "document")
+        assert [one.text for one in await written(other)] == ["document"]
+        assert [one.text for one in await other.conversations.documents(WORKSPACE, [document])] == ["document"]
+        await store.delete(WORKSPACE, document)
+        assert await written(other) == []
+        assert await other.conversations.documents(WORKSPACE, [document]) == []
 
     async def test_documents_come_by_their_ids_in_that_order(self, store: Any) -> None:
         first, second = await write(store, "first", [1.0, 0.5], metadata={"n": 1}), await write(store, "second")

@@ -67,7 +67,7 @@ class FailureContract:
             for tool, arguments in self.calls.items():
                 record = _told(await app.call(tool, arguments), tool)
                 if tool not in self.independent:
-                    assert (record["status"], record["error_type"]) == ("error", "database"), tool
+                    _is_error(record, "database", f"{tool}, while the store is away,")
                     assert record["recoverable"], tool
 
     async def test_the_store_never_answers(self) -> None:
@@ -76,7 +76,7 @@ class FailureContract:
         async with self._running(store="silent://", tools=limits) as (app, _):
             for tool in self._dependent:
                 record = _told(await app.call(tool, self.calls[tool]), tool)
-                assert (record["status"], record["error_type"]) == ("error", "timeout"), tool
+                _is_error(record, "timeout", f"{tool}, while the store does not answer,")
 
     async def test_the_call_is_cancelled(self) -> None:
         """Cancelling ends the call at once, and the next one is served."""
@@ -133,7 +133,7 @@ class FailureContract:
             for tool, arguments in self.calls.items():
                 for wrong in _wrong_calls(app, tool, arguments):
                     record = _told(await app.call(tool, wrong), tool)
-                    assert (record["status"], record["error_type"]) == ("error", "validation"), (tool, wrong)
+                    _is_error(record, "validation", f"{tool}, called with {wrong},")
 
     @property
     def _dependent(self) -> list[str]:
@@ -166,6 +166,11 @@ def _told(result: Mapping[str, Any], tool: str, arguments: Mapping[str, Any] | N
     elif record is not None:
         assert record.get("status", "success") in ANSWERS, tool
     return dict(record or {"status": "success"})
+
+
+def _is_error(record: Mapping[str, Any], kind: str, who: str) -> None:
+    assert record["status"] == "error", f"{who} answered with {record['status']}, not with an error"
+    assert record["error_type"] == kind, f"{who} answered with an error of type {record['error_type']}, not {kind}"
 
 
 def _texts(arguments: Mapping[str, Any] | None) -> list[str]:

@@ -397,6 +397,31 @@ class GraphStoreContract(TimelineContract):
         with pytest.raises(InvalidInputError, match="vector"):
             await store.graph.fill(another, [(entity_id, sample_vector("cat"))])
 
+    async def test_another_store_answers_every_question_from_now(self, store: Graphed, other: Graphed) -> None:
+        """What it was asked before, and what it answered then, changes nothing."""
+
+        async def told() -> tuple[Any, ...]:
+            found = await other.graph.find(WORKSPACE, "Ada", sample_vector("Ada"), EMBEDDER, 9)
+            (_, unread), counts = await other.graph.unread(WORKSPACE, "x", 9), await other.graph.counts(WORKSPACE)
+            entities = await other.graph.entities(WORKSPACE, ["Ada"])
+            pending = await other.graph.without_vector(EMBEDDER, 9)
+            return len(entities), len(found), unread, counts.entities, len(pending), await triples(other, "Ada")
+
+        assert await told() == (0, 0, 0, 0, 0, [])
+        memory = await state(store, "Ada", "knows", "Grace")
+        assert await told() == (1, 1, 1, 2, 2, ["Ada knows Grace"])
+        assert [one.name for one in await other.graph.entities_of(WORKSPACE, memory)] == ["Ada", "Grace"]
+        assert await other.graph.reading(WORKSPACE, memory, "x") is None
+        pending = await store.graph.without_vector(EMBEDDER, 9)
+        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
+        assert await told() == (1, 2, 1, 2, 0, ["Ada knows Grace"])
+        await store.graph.record(WORKSPACE, memory, Extraction(extractor="x"))
+        assert await told() == (1, 2, 0, 2, 0, ["Ada knows Grace"])
+        assert await other.graph.reading(WORKSPACE, memory, "x") == (0, 0)
+        await store.delete(WORKSPACE, memory)
+        assert (await told())[:4] == (0, 0, 0, 0)
+        assert await other.graph.entities_of(WORKSPACE, memory) == []
+
     async def test_another_store_sees_at_once_what_was_recorded(self, store: Graphed, other: Graphed) -> None:
         first = await state(store, "Ada", "knows", "Grace")
         assert await triples(other, "Ada") == ["Ada knows Grace"]

@@ -118,11 +118,10 @@ class JobStoreContract(StoreContract):
         self, store: QueueingStore
     ) -> None:
         await store.jobs.enqueue("one", [NewJob(kind="strange")])
-        (second,) = await store.jobs.enqueue("two", [NewJob(kind="write")])
-        job = await store.jobs.claim(["read", "write"], "me", LONG)
-        assert job is not None
-        assert (job.id, job.workspace) == (second.id, "two")
-        assert await store.jobs.claim(["read", "write"], "me", LONG) is None
+        made = [(await store.jobs.enqueue(where, [NewJob(kind="write")]))[0] for where in ("two", "one", "two")]
+        claims = [await store.jobs.claim(["read", "write"], "me", LONG) for _ in range(4)]
+        assert [job.id if job else None for job in claims] == [*(job.id for job in made), None]
+        assert [job.workspace for job in claims if job] == ["two", "one", "two"]
         assert await store.jobs.claim([], "me", LONG) is None
 
     async def test_a_job_is_not_begun_before_its_time(self, store: QueueingStore) -> None:
@@ -270,6 +269,36 @@ class JobStoreContract(StoreContract):
         await claimed(store)
         assert await store.jobs.counts(WORKSPACE) == JobCounts(queued=2, running=1, done=1, failed=1)
         assert await store.jobs.counts("other") == JobCounts()
+
+    async def test_another_store_answers_every_question_from_now(
+        self, store: QueueingStore, other: QueueingStore
+    ) -> None:
+        """What it was asked before, and what it answered then, changes nothing."""
+
+        async def told() -> tuple[Any, ...]:
+            return await other.jobs.counts(WORKSPACE), await listed(other, state="queued")
+
+        assert await told() == (JobCounts(), [])
+        assert await other.jobs.next_due(KINDS) is None
+        job = await enqueue(store)
+        assert await told() == (JobCounts(queued=1), [job.id])
+        assert await other.jobs.next_due(KINDS) == job.not_before
+        assert (await kept(other, job.id)).state == "queued"
+        await claimed(store)
+        assert await told() == (JobCounts(running=1), [])
+        assert (await kept(other, job.id)).state == "running"
+        await store.jobs.finish(job.id, "me", {})
+        assert await told() == (JobCounts(done=1), [])
+        assert await other.jobs.next_due(KINDS) is None
+        assert (await kept(other, job.id)).state == "done"
+        await store.jobs.drop(WORKSPACE, [job.id])
+        assert await other.jobs.get(WORKSPACE, job.id) is None
+
+    async def test_a_worker_waits_for_jobs_of_its_own_kinds_only(self, store: QueueingStore) -> None:
+        made = await store.jobs.enqueue(WORKSPACE, [NewJob(kind="write"), NewJob(kind="read")])
+        assert await store.jobs.next_due(["none"]) is None
+        assert await store.jobs.next_due([]) is None
+        assert await store.jobs.next_due(["read"]) == made[1].not_before
 
     async def test_failed_jobs_are_queued_anew_by_name_or_all(self, store: QueueingStore) -> None:
         failed = [await fail(store, key) for key in ("a", "b", "c")]

@@ -7,7 +7,9 @@ from typing import Any
 
 from zapomni_core import providers
 from zapomni_core.app import App
+from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
+from zapomni_core.host.report import PluginReport
 from zapomni_core.settings import Settings
 
 
@@ -41,11 +43,29 @@ async def running(
         names = [name or _name_of(plugins[0]), *map(_name_of, plugins[1:])] if plugins else []
         found = [Found(called, target=repr(one), plugin=one) for called, one in zip(names, plugins, strict=True)]
         app.load(found, strict=True)
-        await app.start()
         try:
+            await app.start()
+            await app.ready()
+            _insist([_told(one) for one in app.report.in_state("failed")])
             yield RunningApp(app)
         finally:
+            before = _warnings(app)
             await app.stop()
+        _insist([one for one in _warnings(app) if one not in before])
+
+
+def _told(plugin: PluginReport) -> str:
+    return f"plugin '{plugin.name}' failed at {plugin.stage}: {plugin.cause} (fix: {plugin.fix})"
+
+
+def _warnings(app: App) -> list[str]:
+    return [f"plugin '{one.name}': {warning}" for one in app.report for warning in one.warnings]
+
+
+def _insist(problems: list[str]) -> None:
+    """A test fails by what is wrong with a plugin, where a server would go on without it."""
+    if problems:
+        raise ConfigurationError("\n".join(problems))
 
 
 @contextmanager

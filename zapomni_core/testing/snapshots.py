@@ -84,6 +84,7 @@ class SnapshotContract(StoreContract):
             assert snapshot.lengths.tolist() == [2, 1, 1, 1]
             assert snapshot.moments[1] == DAY.timestamp() * 1_000_000
             assert snapshot.identifiers(snapshot.places) == [added.memory_id] * 3 + [second]
+            assert snapshot.identifiers(np.array([1, 0, 1])) == [second, added.memory_id, second]
             found = snapshot.found(np.array([3, 0, 2]))
             assert [one.text for one in found] == ["five", "one two", "four"]
             assert [(one.start, one.end) for one in found] == [(0, 4), (0, 7), (14, 18)]
@@ -224,6 +225,7 @@ class SnapshotContract(StoreContract):
         moments = {"c": 3, "a": 1, "e": 5, "b": 2, "d": 4}
         for text, day in moments.items():
             await add(store, text, conversation="talk", timestamp=DAY + timedelta(days=day))
+            await add(store, text, "elsewhere", conversation="talk", timestamp=DAY + timedelta(days=day))
         await add(store, "other talk", conversation="other")
         await add(store, "no talk")
         await add(store, "none either")
@@ -277,6 +279,12 @@ class SnapshotContract(StoreContract):
         await store.delete(WORKSPACE, first)
         versions.append(await version())
         await store.restore(WORKSPACE, first)
+        versions.append(await version())
+        await add(store, "b", replaces=first)
+        versions.append(await version())
+        await store.delete(WORKSPACE, await add(store, "b"))
+        versions.append(await version())
+        await add(store, "b")
         versions.append(await version())
         assert len(set(versions)) == len(versions)
 

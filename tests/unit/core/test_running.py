@@ -1,10 +1,17 @@
 """The kit that runs plugins for their tests."""
 
+import subprocess
+import sys
 import tempfile
+from contextlib import asynccontextmanager
+from typing import ClassVar
+
+import pytest
 
 from zapomni_core import providers
-from zapomni_core.plugin import hookimpl
-from zapomni_core.testing import running
+from zapomni_core.errors import ConfigurationError
+from zapomni_core.plugin import hookimpl, tool
+from zapomni_core.testing import FailureContract, PluginContract, running
 
 
 class Quiet:
@@ -27,3 +34,124 @@ async def test_a_store_that_the_settings_name_stays(tmp_path):
     async with running(Quiet(), providers, settings={"store": f"sqlite://{tmp_path}/memory.db"}) as app:
         await app.app.engine.add_memory("The harp is in the hall.")
     assert (tmp_path / "memory.db").exists()
+
+
+class Ill:
+    """A plugin whose lifespan raises when it is opened, or when it is closed."""
+
+    def __init__(self, when):
+        self.when = when
+
+    @hookimpl
+    def zapomni_lifespan(self):
+        return self.lifespan()
+
+    @asynccontextmanager
+    async def lifespan(self):
+        if self.when == "opened":
+            raise RuntimeError("no port")
+        yield
+        raise RuntimeError("busy")
+
+
+WRONG = {
+    "opened": r"^plugin 'ill' failed at lifespan: its lifespan raised RuntimeError: no port \(.*\) \(fix: ",
+    "closed": "^plugin 'ill': its lifespan did not close well: .* it raised RuntimeError: busy",
+}
+
+
+@pytest.mark.parametrize("when", WRONG)
+async def test_a_lifespan_that_fails_is_told_to_whoever_tests_it(when):
+    class Contract(PluginContract):
+        plugin = Ill(when)
+        name = "ill"
+
+    with pytest.raises(ConfigurationError, match=WRONG[when]):
+        async with running(Ill(when)):
+            pass
+    with pytest.raises(ConfigurationError, match=WRONG[when]):
+        await Contract().test_it_loads_and_starts_and_stops()
+
+
+async def test_what_fails_in_a_test_is_not_hidden_by_what_fails_after_it():
+    with pytest.raises(ZeroDivisionError):
+        async with running(Ill("closed")):
+            raise ZeroDivisionError
+
+
+class Forgotten:
+    @hookimpl
+    def zapomni_tools(self):
+        """A hook that lacks its return."""
+
+
+@pytest.mark.parametrize(
+    ("given", "warning"), [(object(), "it implements no hook"), (Forgotten(), "zapomni_tools returned nothing")]
+)
+async def test_a_plugin_that_offers_nothing_by_mistake_breaks_the_contract(given, warning):
+    class Contract(PluginContract):
+        plugin = given
+        name = "empty"
+
+    with pytest.raises(AssertionError, match=warning):
+        await Contract().test_it_loads_and_starts_and_stops()
+
+
+BARE = """
+from zapomni_core.plugin import hookimpl, tool
+from zapomni_core.testing import PluginContract
+
+@tool
+async def bare(text: str) -> str:
+    "Tell something about a text."
+    return ""
+
+class Bare:
+    @hookimpl
+    def zapomni_tools(self):
+        return [bare]
+
+class TestContract(PluginContract):
+    plugin = Bare()
+    name = "bare"
+"""
+
+
+def test_a_contract_that_is_broken_in_an_authors_project_says_by_what(tmp_path):
+    (tmp_path / "test_bare.py").write_text(BARE)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-W", "error", "-p", "no:cacheprovider", "-vv"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
+    assert "tool 'bare': parameter 'text' has no description" in done.stdout
+
+
+class Careless:
+    """A plugin whose tool says that it is done, whatever happens."""
+
+    @hookimpl
+    def zapomni_tools(self, engine):
+        @tool
+        async def keep(text: str) -> str:
+            """Keep a text, or not."""
+            try:
+                await engine.add_memory(text)
+            except Exception:  # noqa: BLE001 (its mistake)
+                return "Done."
+            return "Kept."
+
+        return [keep]
+
+
+async def test_a_tool_that_claims_success_without_the_store_is_told_so():
+    class Contract(FailureContract):
+        plugin = Careless()
+        name = "careless"
+        calls: ClassVar = {"keep": {"text": "Tea with Ada."}}
+
+    with pytest.raises(
+        AssertionError, match=r"^keep, while the store is away, answered with success, not with an error"
+    ):
+        await Contract().test_the_store_is_away()
