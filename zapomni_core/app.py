@@ -3,8 +3,8 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.dispatch import Dispatcher
@@ -72,8 +72,8 @@ class App:
 
         `meanwhile` is called where an import takes long.
         """
-        self._loader.load(found, meanwhile)
-        _hear_our_loggers()
+        with _hearing_our_loggers():
+            self._loader.load(found, meanwhile)
         for plugin in self.report.in_state("failed"):
             log.warning("plugin_failed", extra=_failure(plugin))
         for plugin in self.report:
@@ -112,7 +112,7 @@ class App:
         """Close the lifespans in reverse order, then the engine."""
         for plugin, problem in (await self._lifespans.close()).items():
             if report := self.report.get(plugin):
-                report.warnings.append(f"its lifespan did not close well: {problem}")
+                report.warnings.append(f"its lifespan did not close well: mend its closing, {problem}")
         await self._loaded()
         closing = getattr(self.engine, "close", _nothing)()
         if inspect.isawaitable(closing):
@@ -147,8 +147,16 @@ class App:
         self.on_tools_changed()
 
 
-def _hear_our_loggers() -> None:
-    """A plugin's `logging.config.dictConfig` silences every logger that was there before, unless it is told otherwise."""
+@contextmanager
+def _hearing_our_loggers() -> Iterator[None]:
+    """What plugins do to logging while they are loaded silences none of our loggers.
+
+    `logging.config.dictConfig` disables every logger that was there before, unless it is told otherwise, and
+    `logging.disable` disables all.
+    """
+    disabled = logging.root.manager.disable
+    yield
+    logging.disable(disabled)
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger) and name.partition(".")[0] == "zapomni":
             logger.disabled = False

@@ -44,10 +44,33 @@ def _describe(error: Any) -> str:
         return f"{_join(place, missing)} is required"
     if error.validator in ("additionalProperties", "unevaluatedProperties"):
         return _describe_extra(place, error.instance, error.schema)
+    if error.validator in ("anyOf", "oneOf") and error.context:
+        return _describe_forms(error, place)
     rule = _RULES.get(error.validator)
     if rule is None:
         return f"{place or 'arguments'} breaks the rule '{error.validator}' of the tool's schema"
     return f"{place or 'arguments'} {rule.format(_listed(error.validator_value))}"
+
+
+def _describe_forms(error: Any, place: str) -> str:
+    """What keeps a value from the form that it comes nearest to; where it is of no form's type, the types that there are."""
+    by_form: dict[int, list[Any]] = {}
+    for one in error.context:
+        by_form.setdefault(one.schema_path[0], []).append(one)
+    forms = list(by_form.values())
+    near = [problems for problems in forms if not any(map(_is_of_another_type, problems))]
+    if not near:
+        types = dict.fromkeys(_listed(one.validator_value) for one in error.context if _is_of_another_type(one))
+        return f"{place or 'arguments'} must be {' or '.join(types)}"
+    tags = [one for problems in near for one in problems if one.validator == "const"]
+    if len(tags) == len(near) > 1 and len({tuple(one.absolute_path) for one in tags}) == 1:
+        told = ".".join(map(str, tags[0].absolute_path))[:_LONGEST_PLACE]
+        return f"{told or 'arguments'} must be one of {_listed([one.validator_value for one in tags])}"
+    return _describe(min(near, key=lambda problems: (any(one in tags for one in problems), len(problems)))[0])
+
+
+def _is_of_another_type(problem: Any) -> bool:
+    return problem.validator == "type" and not problem.relative_path
 
 
 def _describe_extra(place: str, instance: Mapping[str, Any], schema: Mapping[str, Any]) -> str:

@@ -91,15 +91,16 @@ class CallContext:
         timer: asyncio.TimerHandle | None = None
         self._loop, self._told_at = loop, loop.time()
 
-        def look() -> None:
+        def look(again: Callable[[Any], None]) -> None:
+            """Given itself: a closure that holds itself keeps the call's arguments until garbage is collected."""
             nonlocal beat, timer
             rest = self._told_at + BEAT_SECONDS - loop.time()
             if rest <= 0 and (beat is None or beat.done()):
                 beat = loop.create_task(self._beat())
                 beat.add_done_callback(_take_note)
-            timer = loop.call_later(rest if rest > 0 else BEAT_SECONDS, look)
+            timer = loop.call_later(rest if rest > 0 else BEAT_SECONDS, again, again)
 
-        look()
+        look(look)
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, get_args
 from zapomni_core.errors import ConfigurationError, DatabaseError
 from zapomni_core.host.mistakes import quoted
 from zapomni_core.settings import Settings
+from zapomni_core.strangers import failing_alone
 
 log = logging.getLogger("zapomni.providers")
 
@@ -138,10 +139,15 @@ class Providers:
 
 
 async def close_part(part: Any) -> None:
-    """Close a part; its author may have written `def close`."""
-    closing = part.close()
-    if inspect.isawaitable(closing):
-        await closing
+    """Close a part; its author may have written `def close`. What that raises keeps no other part open, and is logged."""
+    with failing_alone(lambda error: _tell_of_closing(part, error)):
+        closing = part.close()
+        if inspect.isawaitable(closing):
+            await closing
+
+
+def _tell_of_closing(part: Any, error: BaseException) -> None:
+    log.error("part_did_not_close", exc_info=error, extra={"part": type(part).__name__})
 
 
 def _make(provider: Provider, plugin: str | None, settings: Settings) -> Any:
@@ -165,6 +171,8 @@ def _flaw(kind: str, part: Any) -> str | None:
     if inspect.iscoroutine(part):
         part.close()
         return "its factory is async: it must be 'def', and return the part itself"
+    if inspect.isclass(part):
+        return f"its factory returned the class '{part.__name__}', and not an object of it"
     methods, attributes = _NEEDED.get(kind, ((), ()))
     missing = [f"{name}()" for name in methods if not callable(getattr(part, name, None))]
     missing += [name for name in attributes if not hasattr(part, name)]

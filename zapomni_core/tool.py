@@ -6,10 +6,11 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, overload
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic_core import to_jsonable_python
 
-from zapomni_core.errors import ContractError, ToolError
+from zapomni_core.errors import ContractError
+from zapomni_db.errors import InvalidInputError
 
 
 class Tool(Protocol):
@@ -87,14 +88,17 @@ class FunctionTool:
         self.timeout_seconds = timeout_seconds
         self._function = function
         self._arguments = _arguments_model(function, described)
-        self.input_schema = _schema(self._arguments)
+        try:
+            self.input_schema = _schema(self._arguments)
+        except PydanticUserError as error:
+            raise _no_type(function, error) from error
 
     async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the function with checked arguments, and shape what it returns."""
         try:
             checked = self._arguments.model_validate(arguments)
         except ValidationError as error:
-            raise ToolError(_first_problem(error)) from None
+            raise InvalidInputError(_first_problem(error)) from None
         values = {name.removeprefix(_PREFIX): getattr(checked, name) for name in checked.model_fields_set}
         return _as_result(await self._function(**values))
 
@@ -142,7 +146,27 @@ def _arguments_model(function: Function, described: Mapping[str, str]) -> type[B
         if parameter.annotation is parameter.empty:
             raise ContractError(f"@tool on '{function.__name__}': parameter '{parameter.name}' needs a type")
         fields[_PREFIX + parameter.name] = (parameter.annotation, _field(parameter, described.get(parameter.name)))
-    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+    try:
+        return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+    except PydanticUserError as error:
+        raise _no_type(function, error) from error
+
+
+def _no_type(function: Function, error: PydanticUserError) -> ContractError:
+    """The parameter whose type cannot be told to a client, and why; pydantic itself names no parameter."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    name = next((one.name for one in parameters if not _is_sendable(one.annotation)), "")
+    reason = str(error.message).partition("\n")[0]
+    place = f"parameter '{name}'" if name else "a parameter"
+    return ContractError(f"@tool on '{function.__name__}': {place} has a type that no client can send: {reason}")
+
+
+def _is_sendable(annotation: Any) -> bool:
+    try:
+        TypeAdapter(annotation).json_schema()
+    except PydanticUserError:
+        return False
+    return True
 
 
 def _field(parameter: inspect.Parameter, description: str | None) -> Any:
@@ -189,6 +213,9 @@ def _as_result(value: Any) -> dict[str, Any]:
         value = value.model_dump(mode="json")
     if isinstance(value, dict) and isinstance(value.get("content"), list) and "isError" in value:
         return value
-    value = to_jsonable_python(value, by_alias=False)
-    structured = value if isinstance(value, dict) else None  # MCP's structured content is an object
-    return ToolResult.text(json.dumps(value, ensure_ascii=False), structured=structured)
+    try:
+        told = to_jsonable_python(value, by_alias=False)
+    except ValueError:  # whoever checks results says that this is none
+        return ToolResult.of([], structured=value)
+    structured = told if isinstance(told, dict) else None  # MCP's structured content is an object
+    return ToolResult.text(json.dumps(told, ensure_ascii=False), structured=structured)

@@ -232,11 +232,11 @@ async def test_calls_go_on_while_the_endpoint_does_not_answer(engine, collector,
     assert len(collector.named("memory.add_memory")) == 21
 
 
-async def test_telemetry_closes_also_where_the_store_cannot(opened, collector, tmp_path):
+async def test_telemetry_closes_also_where_the_store_cannot(opened, collector, tmp_path, caplog):
     store = StuckStore(tmp_path / "memory.db")
     engine = opened(store=store)
     await engine.add_memory(TEXT)
-    with pytest.raises(OSError, match="the disk is gone"):
-        await engine.close()
+    await engine.close()
+    assert "the disk is gone" in caplog.text
     assert len(collector.named("memory.add_memory")) == 1
     store.is_stuck = False

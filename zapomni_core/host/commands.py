@@ -11,7 +11,8 @@ from zapomni_core.errors import PluginError
 if TYPE_CHECKING:
     import click
 
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,29}")
+_LONGEST_NAME = 30
+_NAME = re.compile(rf"[a-z][a-z0-9-]{{0,{_LONGEST_NAME - 1}}}")
 
 # The names of the command line's own commands; a test compares them with what there is.
 OWN = frozenset(
@@ -79,7 +80,8 @@ class Commands:
 
 
 def _conflict(plugin: str, name: str, owner: str) -> PluginError:
-    fix = f"call it '{plugin}-{name}', or disable one of the two"
+    another = f"call it '{f'{plugin}-{name}'.replace('_', '-')[:_LONGEST_NAME].rstrip('-')}'"
+    fix = another if owner == "zapomni" else f"{another}, or disable one of the two"
     return PluginError("commands", f"command '{name}' already belongs to {owner}", fix)
 
 

@@ -27,6 +27,10 @@ class Hooks:
 
     def __init__(self, plugin: object, name: str) -> None:
         functions = _functions(plugin)
+        if functions and isinstance(plugin, type):
+            cause = f"it is the class {plugin.__name__}, and hooks are called on an object"
+            fix = f"write plugin = {plugin.__name__}() below the class, and let its entry point name that"
+            raise PluginError("hooks", cause, fix)
         for attribute, function in functions:
             _check(attribute, function, is_method=not isinstance(plugin, ModuleType))
         self.are_none = not functions

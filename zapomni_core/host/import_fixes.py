@@ -1,11 +1,14 @@
 """What to do about an import that failed. A name is advised for installing only where nothing speaks against it."""
 
+import difflib
 import importlib.util
+import re
 import sys
 from contextlib import suppress
 
 from zapomni_core.host.discovery import Found
 
+DOOR = "zapomni_core.plugin"
 OURS = ("zapomni_core", "zapomni_db", "zapomni_mcp")
 
 
@@ -13,9 +16,18 @@ def import_fix(error: BaseException, found: Found) -> str:
     """The next step after what an import raised."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         return _missing(error.name, found)
+    if isinstance(error, ImportError) and error.name == DOOR and (wanted := re.search(r"name '(\w+)'", str(error))):
+        return _not_at_the_door(wanted[1])
     if isinstance(error, SystemExit):
         return "the plugin must not exit at import: ask its author, or disable it"
     return "mend or update the plugin, or disable it"
+
+
+def _not_at_the_door(name: str) -> str:
+    nearest = difflib.get_close_matches(name, sys.modules[DOOR].__all__, n=1)
+    if nearest:
+        return f"{DOOR} has no {name}; did you mean {nearest[0]}?"
+    return f"this Zapomni has no {name}: if the plugin was written for a newer or an older one, update Zapomni or the plugin"
 
 
 def _missing(module: str, found: Found) -> str:

@@ -2,6 +2,9 @@
 
 import importlib.util
 import sys
+from functools import reduce
+from importlib import import_module
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from zapomni_core.errors import PluginError
@@ -41,6 +44,8 @@ class Import:
                 f"importing {self._found.target} took longer than {self._limit:g} s",
                 "import heavy libraries where they are used, or raise plugins.import_seconds",
             )
+        if isinstance(self._errand.error, PluginError):
+            raise self._errand.error
         if (error := self._errand.error) is not None:
             told = f"its import raised {type(error).__name__}"
             raise PluginError("import", quoted(error), import_fix(error, self._found), told=told) from error
@@ -49,8 +54,23 @@ class Import:
 
 def _load(found: Found) -> Any:
     if found.entry_point is not None:
-        return found.entry_point.load()
+        return _load_entry_point(found.entry_point)
     return _load_file(found) if found.file else found.plugin
+
+
+def _load_entry_point(point: EntryPoint) -> Any:
+    if point.pattern.match(point.value) is None:
+        fix = (
+            f'name a module as it is imported, as in {point.name} = "zapomni_plugin_{point.name}", and install it again'
+        )
+        raise PluginError("import", f"its entry point names {point.value!r}, which can be no module", fix)
+    module = import_module(point.module)
+    try:
+        return reduce(getattr, filter(None, (point.attr or "").split(".")), module)
+    except AttributeError:
+        cause = f"its entry point names {point.value!r}, but {point.module} has no {point.attr}"
+        fix = f'correct it, as in {point.name} = "{point.module}", and install the plugin again'
+        raise PluginError("import", cause, fix) from None
 
 
 def _load_file(found: Found) -> Any:

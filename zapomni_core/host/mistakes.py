@@ -6,7 +6,12 @@ import traceback
 from pathlib import Path
 from types import FunctionType
 
+import pluggy
+
 _LONGEST = 300
+_STANDARD = Path(inspect.__file__).parent
+_PLUGGY = Path(pluggy.__file__).parent
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 def at_line(function: FunctionType) -> str:
@@ -18,7 +23,7 @@ def at_line(function: FunctionType) -> str:
 
 def quoted(error: BaseException, plugin: object = None) -> str:
     """An exception and the last line of the plugin's own code on its way: `ValueError: no key (weather.py:7: boom())`."""
-    text = f"{type(error).__name__}: {_message(error)}"[:_LONGEST].rstrip(": ")
+    text = f"{type(error).__name__}: {' '.join(_message(error).split())}"[:_LONGEST].rstrip(": ")
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{type(error).__name__}: {error.msg} {_place(error.filename, error.lineno)}"
     frame = _own_frame(error, inspect.getattr_static(plugin, "__file__", None))
@@ -45,17 +50,24 @@ def _place(filename: str, line: int) -> str:
 
 
 def _own_frame(error: BaseException, filename: str | None) -> traceback.FrameSummary | None:
+    """The last frame of the author's: of the plugin's package if that is known, else of whoever was called first."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_authors(frame.filename, filename)]
+    strangers = [frame.filename for frame in frames if not _is_ours(frame.filename)]
+    home = filename or next(iter(strangers), "")
+    own = [frame for frame in frames if not _is_ours(frame.filename) and _is_beside(frame.filename, home)]
     return own[-1] if own else None
 
 
-def _is_authors(frame_file: str, plugin_file: str | None) -> bool:
-    """Whether a frame is the author's: in the plugin's package if that is known, else in nobody's we know."""
-    if frame_file.startswith("<"):
-        return False
-    if plugin_file:
-        return (
-            Path(frame_file).is_relative_to(Path(plugin_file).parent) and "zapomni_core" not in Path(frame_file).parts
-        )
-    return "zapomni_core" not in Path(frame_file).parts and "importlib" not in Path(frame_file).parts
+def _is_ours(file: str) -> bool:
+    """Whether a frame is of Zapomni, or of what it calls plugins by."""
+    path = Path(file)
+    is_standard = path.is_relative_to(_STANDARD) and not _INSTALLED & set(path.parts)
+    return file.startswith("<") or "zapomni_core" in path.parts or path.is_relative_to(_PLUGGY) or is_standard
+
+
+def _is_beside(file: str, home: str) -> bool:
+    """Whether a file is the author's, as that one is: in its folder, but not in an environment there or beside libraries."""
+    folder = Path(home).parent
+    if folder.name in _INSTALLED or not Path(file).is_relative_to(folder):
+        return file == home
+    return not _INSTALLED & set(Path(file).relative_to(folder).parts)

@@ -113,6 +113,47 @@ async def test_wrong_arguments_are_told_by_field_and_rule_and_never_by_value(arg
     assert (error["error_type"], error["status_code"], error["recoverable"]) == ("validation", 400, True)
 
 
+FORMS = {
+    "optional": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]},
+    "choice": {"anyOf": [{"enum": ["red", "blue"], "type": "string"}, {"type": "null"}]},
+    "place": {"anyOf": [{"$ref": "#/$defs/place"}, {"type": "null"}]},
+    "pet": {"anyOf": [{"oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}]}, {"type": "null"}]},
+    "many": {"oneOf": [{"type": "integer"}, {"type": "integer", "minimum": 0}]},
+}
+PARTS = {
+    "place": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "zip": {"type": "string", "maxLength": 5}},
+        "required": ["city"],
+        "additionalProperties": False,
+    },
+    "cat": {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}},
+    "dog": {"type": "object", "properties": {"kind": {"const": "dog"}, "barks": {"type": "boolean"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"optional": "secret"}, "optional must be integer or null"),
+        ({"optional": 0}, "optional must be at least 1"),
+        ({"choice": "secret"}, "choice must be one of red, blue"),
+        ({"choice": 5}, "choice must be string or null"),
+        ({"place": {"city": "Oslo", "zp": "secret"}}, "place.zp is not known; did you mean 'zip'?"),
+        ({"place": {"zip": "0150"}}, "place.city is required"),
+        ({"place": {"city": "Oslo", "zip": "secret"}}, "place.zip must have at most 5 characters"),
+        ({"place": "secret"}, "place must be object or null"),
+        ({"pet": {"kind": "secret"}}, "pet.kind must be one of cat, dog"),
+        ({"pet": {"kind": "dog", "barks": "secret"}}, "pet.barks must be boolean"),
+        ({"many": 5}, "many breaks the rule 'oneOf' of the tool's schema"),
+    ],
+)
+async def test_a_value_that_may_have_several_forms_is_told_what_keeps_it_from_the_nearest(arguments, message):
+    schema = {"type": "object", "properties": FORMS, "$defs": PARTS}
+    error = error_of(await dispatcher_of(LocalTool(done, input_schema=schema)).call("probe", arguments))
+    assert error["message"] == message
+
+
 async def test_a_rule_without_words_of_its_own_is_named():
     schema = {"type": "object", "properties": {"a": {"not": {"const": "secret"}}}}
     error = error_of(await dispatcher_of(LocalTool(done, input_schema=schema)).call("probe", {"a": "secret"}))

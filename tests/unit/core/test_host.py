@@ -316,6 +316,17 @@ def test_a_hook_under_another_name_counts_by_its_specname():
     assert names(load(guest=plugin)) == ["kept"]
 
 
+def test_a_class_in_place_of_an_object_is_told_as_such():
+    class Guest:
+        @hookimpl
+        def zapomni_tools(self):
+            raise AssertionError
+
+    report = failure(load(guest=Guest), "guest")
+    assert (report.stage, report.cause) == ("hooks", "it is the class Guest, and hooks are called on an object")
+    assert report.fix == "write plugin = Guest() below the class, and let its entry point name that"
+
+
 def test_an_object_with_methods_is_a_plugin_too():
     class Guest:
         @hookimpl
@@ -597,6 +608,31 @@ def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_
             "disable it",
         ),
         ("raise KeyboardInterrupt", "KeyboardInterrupt", "disable it"),
+        (
+            "import json\njson.loads('')",
+            "JSONDecodeError: Expecting value: line 1 column 1 (char 0) (zapomni_plugin_broken.py:2: json.loads(''))",
+            "disable it",
+        ),
+        (
+            "import pydantic\npydantic.create_model('Wrong', a=(object(), 1))",
+            "(zapomni_plugin_broken.py:2: pydantic.create_model('Wrong', a=(object(), 1)))",
+            "disable it",
+        ),
+        (
+            "raise ValueError('one\\n\\ntwo')",
+            "ValueError: one two (zapomni_plugin_broken.py:1: raise ",
+            "disable it",
+        ),
+        (
+            "from zapomni_core.plugin import SomethingOfNextYear",
+            "cannot import name 'SomethingOfNextYear'",
+            "written for a newer or an older one, update Zapomni or the plugin",
+        ),
+        (
+            "from zapomni_core.plugin import hookimp",
+            "cannot import name 'hookimp'",
+            "zapomni_core.plugin has no hookimp; did you mean hookimpl?",
+        ),
     ],
 )
 def test_an_import_that_fails_is_reported_with_the_authors_line_and_a_fix(installed, source, cause, fix):
@@ -610,9 +646,46 @@ def test_an_import_that_fails_is_reported_with_the_authors_line_and_a_fix(instal
     assert app.report.get("good").state == "loaded"
 
 
-def test_an_entry_point_to_a_missing_attribute_is_an_import_failure(installed):
-    installed("broken", "", target="zapomni_plugin_broken:nowhere")
-    assert failure(load_installed("broken"), "broken").stage == "import"
+@pytest.mark.parametrize(
+    ("target", "cause", "fix"),
+    [
+        (
+            "zapomni_plugin_broken:nowhere",
+            "its entry point names 'zapomni_plugin_broken:nowhere', but zapomni_plugin_broken has no nowhere",
+            'correct it, as in broken = "zapomni_plugin_broken", and install the plugin again',
+        ),
+        (
+            "zapomni-plugin-broken",
+            "its entry point names 'zapomni-plugin-broken', which can be no module",
+            'name a module as it is imported, as in broken = "zapomni_plugin_broken", and install it again',
+        ),
+    ],
+)
+def test_an_entry_point_that_leads_nowhere_is_an_import_failure_that_quotes_it(installed, target, cause, fix):
+    installed("broken", "", target=target)
+    report = failure(load_installed("broken"), "broken")
+    assert (report.stage, report.cause, report.fix) == ("import", cause, fix)
+
+
+def test_an_entry_point_to_an_object_of_the_module_is_that_plugin(installed):
+    installed(
+        "good",
+        "import types\ninner = types.SimpleNamespace(plugin=types.ModuleType('x'))",
+        target="zapomni_plugin_good:inner.plugin",
+    )
+    assert load_installed("good").report.get("good").state == "loaded"
+
+
+def test_a_plugin_in_a_project_with_an_environment_inside_is_told_by_its_own_line(tmp_path):
+    library = tmp_path / ".venv" / "lib" / "site-packages"
+    library.mkdir(parents=True)
+    (library / "fragile.py").write_text("def use():\n    raise RuntimeError('broken')\n")
+    file = tmp_path / "mine.py"
+    file.write_text(f"import sys\nsys.path.append({str(library)!r})\nimport fragile\nfragile.use()\n")
+    app = App()
+    with pytest.raises(ConfigurationError):
+        app.load([from_file(file)])
+    assert failure(app, "mine").cause == "RuntimeError: broken (mine.py:4: fragile.use())"
 
 
 def test_a_plugin_whose_own_module_is_missing_is_to_be_installed_again(installed):
@@ -662,10 +735,15 @@ def test_a_file_whose_name_will_not_do_is_to_be_renamed(tmp_path, name):
     assert "entry point" not in report.fix
 
 
-def test_a_plugin_that_sets_logging_up_its_own_way_silences_no_report(caplog):
+def as_dict_config_does():
+    logging.getLogger("zapomni.app").disabled = True
+
+
+@pytest.mark.parametrize("silence", [as_dict_config_does, logging.disable])
+def test_a_plugin_that_sets_logging_up_its_own_way_silences_no_report(caplog, silence):
     @hookimpl
     def zapomni_tools():
-        logging.getLogger("zapomni.app").disabled = True  # as logging.config.dictConfig does to every logger there is
+        silence()
         raise RuntimeError
 
     load(guest=offering(zapomni_tools=zapomni_tools))
@@ -988,7 +1066,7 @@ async def test_a_lifespan_that_fails_to_close_is_told_and_stops_no_other(raised,
     assert (
         app.report.get("zbad")
         .warnings[0]
-        .startswith(f"its lifespan did not close well: it raised {type(raised).__name__}")
+        .startswith(f"its lifespan did not close well: mend its closing, it raised {type(raised).__name__}")
     )
 
 
@@ -1042,7 +1120,9 @@ async def test_a_lifespan_that_never_closes_is_left_behind(monkeypatch):
     await app.dispatcher.call("one", {})
     await app.stop()
     release.set()
-    assert app.report.get("guest").warnings == ["its lifespan did not close well: it was not done after 0.05 s"]
+    assert app.report.get("guest").warnings == [
+        "its lifespan did not close well: mend its closing, it was not done after 0.05 s"
+    ]
 
 
 async def test_a_lifespan_that_opens_after_its_limit_is_closed_again():

@@ -39,6 +39,25 @@ def test_an_async_command_is_refused_because_it_would_do_nothing(command, name):
     )
 
 
+@click.command()
+def search():
+    """One of zapomni's own names."""
+
+
+def test_the_name_that_is_proposed_in_place_of_a_taken_one_can_be_taken():
+    commands = Commands()
+    with pytest.raises(PluginError) as refused:
+        commands.check("my_weather", [search])
+    assert refused.value.fix == "call it 'my-weather-search'"
+    other = click.Command("forecast-of-the-whole-week")
+    commands.take("other", [other])
+    with pytest.raises(PluginError) as refused:
+        commands.check_free("my_weather", [other])
+    assert refused.value.fix == "call it 'my-weather-forecast-of-the-who', or disable one of the two"
+    proposed = refused.value.fix.split("'")[1]
+    assert commands.check("my_weather", [click.Command(proposed)])
+
+
 def waited_for(function):
     """What authors write so that a command may be async."""
 

@@ -135,6 +135,7 @@ UNUSABLE = [
     ("store", lambda _: Forgetful(), "class 'Forgetful', which has no find_same(), jobs.enqueue(), jobs."),
     ("embedder", lambda _: object(), "class 'object', which has no embed(), tokens(), close(), identity, profile"),
     ("embedder", made_async, "its factory is async"),
+    ("embedder", lambda _: HashingEmbedder, "returned the class 'HashingEmbedder', and not an object of it"),
     (
         "extractor",
         lambda _: WithoutClose(),
@@ -222,3 +223,22 @@ async def test_an_extractor_fails_in_one_way_only_and_is_closed_whatever_its_clo
         await engine.extract("text")
     await engine.close()
     assert extractor.closed
+
+
+class Stubborn(HashingEmbedder):
+    async def close(self):
+        raise RuntimeError("busy")
+
+
+async def test_a_part_that_does_not_close_keeps_no_other_open_and_is_logged(tmp_path, caplog):
+    extractor = Extracting(lambda: 1 / 0)
+    settings = Settings(store=f"sqlite://{tmp_path}/memory.db")
+    engine = MemoryEngine(settings, embedder=Stubborn(), extractor=extractor)
+    await engine.embed(["The bridge is closed."])
+    with pytest.raises(ProcessingError):
+        await engine.extract("text")
+    await engine.close()
+    assert extractor.closed
+    assert [(one.message, one.part) for one in caplog.records if one.name == "zapomni.providers"] == [
+        ("part_did_not_close", "Stubborn")
+    ]

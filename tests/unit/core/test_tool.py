@@ -7,8 +7,20 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field
 
-from zapomni_core.errors import ContractError, ToolError
-from zapomni_core.plugin import ToolResult, tool
+from zapomni_core.errors import ContractError
+from zapomni_core.plugin import InvalidInputError, ToolResult, hookimpl, tool
+from zapomni_core.testing import running, text_of
+
+
+def offering(*tools):
+    """A plugin that offers these tools."""
+
+    class Guest:
+        @hookimpl
+        def zapomni_tools(self):
+            return tools
+
+    return Guest()
 
 
 class City(BaseModel):
@@ -100,9 +112,9 @@ async def test_a_parameter_may_have_a_name_that_pydantic_uses_itself():
     assert list(odd.input_schema["properties"]) == ["schema", "json", "copy", "_x", "model_config"]
     assert odd.input_schema["required"] == ["schema", "json"]
     assert await odd.execute({"schema": "a", "json": 4, "_x": 5}) == ToolResult.text("a 4 1 5 3")
-    with pytest.raises(ToolError, match=r"^json: "):
+    with pytest.raises(InvalidInputError, match=r"^json: "):
         await odd.execute({"schema": "a", "json": "no"})
-    with pytest.raises(ToolError, match=r"^argument_json: "):
+    with pytest.raises(InvalidInputError, match=r"^argument_json: "):
         await odd.execute({"schema": "a", "json": 1, "argument_json": 1})
 
 
@@ -139,7 +151,7 @@ async def test_a_value_that_the_schema_admits_and_the_type_does_not_is_told_by_p
         """Visit a pair of numbers."""
         return ""
 
-    with pytest.raises(ToolError, match=r"^pair\.1: Input should be a valid integer"):
+    with pytest.raises(InvalidInputError, match=r"^pair\.1: Input should be a valid integer"):
         await visit.execute({"pair": [1, "secret"]})
 
 
@@ -151,6 +163,8 @@ async def test_a_value_that_the_schema_admits_and_the_type_does_not_is_told_by_p
         ("async def f(a: 'Moment'): ...", "a type is not known there: name 'Moment' is not defined"),
         ("async def f(*a: int): ...", "cannot be given by name"),
         ("async def f(**a: int): ...", "cannot be given by name"),
+        ("async def f(a: int, b: type(open)): ...", "parameter 'b' has a type that no client can send: Unable"),
+        ("async def f(a: int, b: __import__('typing').Callable[[], int]): ...", "parameter 'b' has a type that no"),
     ],
 )
 def test_an_authors_mistake_is_told_where_the_tool_is_made(source, message):
@@ -158,6 +172,31 @@ def test_an_authors_mistake_is_told_where_the_tool_is_made(source, message):
     exec(source, scope)
     with pytest.raises(ContractError, match=message.replace("(", r"\(").replace("*", r"\*")):
         tool(scope["f"])
+
+
+async def test_a_wrong_value_that_only_its_type_refuses_is_told_as_any_wrong_argument():
+    @tool
+    async def remind(at: datetime) -> str:
+        """Remind of something later."""
+        return ""
+
+    async with running(offering(remind), name="guest") as app:
+        error = (await app.call("remind", {"at": "soon"}))["structuredContent"]
+    assert (error["error_type"], error["error_code"]) == ("validation", "INVALID_ARGUMENTS")
+    assert error["message"].startswith("at: Input should be a valid datetime")
+
+
+@pytest.mark.parametrize("value", [b"\xff", {"picture": b"\xff"}, object()], ids=["bytes", "bytes within", "object"])
+async def test_what_cannot_be_told_as_json_is_a_result_that_cannot_be_sent(value, caplog):
+    @tool
+    async def picture() -> object:
+        """Give a picture of something."""
+        return value
+
+    async with running(offering(picture), name="guest") as app:
+        answer = await app.call("picture")
+    assert text_of(answer).startswith("Error: Tool 'picture' gave a result that cannot be sent.")
+    assert [record.message for record in caplog.records] == ["tool_returned_rubbish"]
 
 
 async def test_a_list_is_told_as_text_because_structured_content_is_an_object():
