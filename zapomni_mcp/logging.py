@@ -2,16 +2,15 @@
 
 import json
 import logging
-import sys
 import traceback
 from collections.abc import Mapping, MutableMapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from types import TracebackType
 from typing import Any
 
 from zapomni_core.call import current_call_id
+from zapomni_mcp.stderr import LineWriter
 
 _OURS = "zapomni"
 _LONGEST_REPR = 500
@@ -171,8 +170,9 @@ def _short_repr(value: Any) -> str:
     return text if len(text) <= _LONGEST_REPR else f"{text[:_LONGEST_REPR]}..."
 
 
-def _write(line: str) -> None:
-    # sys.stderr is None without a console, closed or broken when the client went away; nobody is left to tell.
-    with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+def _told_of(lost: int) -> str:
+    lead = _lead(datetime.now(UTC).timestamp(), "warning", f"{_OURS}.logging", "lines_lost")
+    return _as_line(lead | {"count": lost, "reason": "nobody read standard error"})
+
+
+_write = LineWriter(_told_of).write

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shlex
+import signal
 import subprocess
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,12 +19,17 @@ from zapomni_mcp.demo.facts import FACTS, QUESTIONS
 from zapomni_mcp.demo.notes import LEAK, long_document
 
 
-def run_demo(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def demo_environment(home: Path, **variables: str) -> dict[str, str]:
     home.mkdir()
     (home / "tmp").mkdir()
     variables = {"COLUMNS": "80", "TMPDIR": str(home / "tmp")} | variables
-    env = environment(home, **variables)
-    return subprocess.run([ZAPOMNI, "demo"], env=env, capture_output=True, text=True, timeout=110, check=False)
+    return environment(home, **variables)
+
+
+def run_demo(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = demo_environment(home, **variables)
+    pipes = {"capture_output": True, "encoding": "utf-8"}
+    return subprocess.run([ZAPOMNI, "demo"], env=env, timeout=110, check=False, **pipes)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +39,9 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def shown(home) -> subprocess.CompletedProcess[str]:
-    """One run, with settings of the user's that it must not heed."""
-    return run_demo(home, ZAPOMNI_STORE="nowhere://x", ZAPOMNI_WORKSPCE="misspelt", LOG_LEVEL="LOUD")
+    """One run, with settings of the user's that it must not heed, where Python would write in ASCII."""
+    foreign = {"ZAPOMNI_STORE": "nowhere://x", "ZAPOMNI_WORKSPCE": "misspelt", "LOG_LEVEL": "LOUD"}
+    return run_demo(home, PYTHONIOENCODING="ascii", **foreign)
 
 
 def test_everything_holds(shown):
@@ -68,6 +75,10 @@ def test_it_fits_80_columns_and_needs_no_colour(shown):
     assert "\x1b" not in shown.stdout
 
 
+def test_every_script_is_shown_whatever_the_locale_is(shown):
+    assert "Почему PostgreSQL?" in shown.stdout
+
+
 def test_nothing_is_left(shown, home):
     assert [file for file in home.rglob("*") if file.is_file()] == []
 
@@ -80,6 +91,43 @@ def test_it_tells_of_a_server_that_fails(tmp_path):
     assert "NOT everything held" in result.stdout
     assert "claude mcp add" not in result.stdout
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ended_by_a_signal_it_leaves_nothing(tmp_path, number):
+    home = tmp_path / "home"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([ZAPOMNI, "demo"], env=demo_environment(home), text=True, **pipes) as demo:
+        line = next(line for line in demo.stdout if "The server is process" in line)
+        server = re.search(r"\d+", line)[0]
+        demo.send_signal(number)
+        _, stderr = demo.communicate(timeout=60)
+    assert (demo.returncode, stderr) == (128 + number, "")
+    assert list((home / "tmp").iterdir()) == []
+    assert not Path("/proc", server).exists()
+
+
+def test_where_its_output_cannot_be_written_it_says_so_and_leaves_nothing(tmp_path):
+    home = tmp_path / "home"
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [ZAPOMNI, "demo"], env=demo_environment(home), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert result.returncode == 1
+    assert result.stderr == "Error: Standard output cannot be written: No space left on device\n"
+    assert list((home / "tmp").iterdir()) == []
+
+
+def test_whoever_stops_reading_ends_it_quietly_and_nothing_is_left(tmp_path):
+    home = tmp_path / "home"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([ZAPOMNI, "demo"], env=demo_environment(home), text=True, **pipes) as demo:
+        next(line for line in demo.stdout if "1. Remember" in line)
+        demo.stdout.close()
+        stderr = demo.stderr.read()
+        demo.wait(60)
+    assert (demo.returncode, stderr) == (141, "")
+    assert list((home / "tmp").iterdir()) == []
 
 
 class SlowToClose:

@@ -1,6 +1,7 @@
 """Whatever comes over the wire, the server answers or ignores it as the protocol says, and goes on serving."""
 
 import json
+import os
 import threading
 from collections import deque
 from pathlib import Path
@@ -15,6 +16,8 @@ TRANSPORTS = ["lean", "sdk"]
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HUNDRED_MB = 100_000_000
 LIMIT = 128 * 2**20
+MALFORMED = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": []}}\n'
+"""A notification that is dropped, with a line in the log."""
 SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 
 
@@ -177,6 +180,22 @@ class TestRequests:
             answer = server.answer(one["id"])
             assert text_of(answer["result"]) == f"Hello, {one['params']['arguments']['name']}!"
         sender.join()
+
+
+class TestAClientThatDoesNotReadTheLog:
+    @pytest.mark.parametrize("transport", TRANSPORTS)
+    def test_is_served_all_the_same(self, start, tmp_path, transport):
+        log = tmp_path / "log"
+        os.mkfifo(log)
+        unread = os.open(log, os.O_RDWR)
+        try:
+            server = start("sh", "-c", 'exec "$@" 2>"$0"', log, *serve(transport))
+            server.initialize()
+            server.send(MALFORMED * 2000)
+            assert_serves(server)
+            assert server.close() == 0
+        finally:
+            os.close(unread)
 
 
 class TestBeginningAndEnd:

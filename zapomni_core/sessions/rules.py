@@ -23,12 +23,13 @@ ROLES: tuple[str, ...] = get_args(Role)
 
 def user_id_of(value: Any) -> str:
     """A user's id."""
-    if not isinstance(value, str) or not value.strip():
+    text = _text("user_id", value)
+    if not text.strip():
         raise InvalidInputError("user_id cannot be empty")
-    if len(value) > LONGEST_USER_ID:
+    if len(text) > LONGEST_USER_ID:
         raise InvalidInputError(f"user_id exceeds maximum length ({LONGEST_USER_ID} characters)")
-    check_encodable("user_id", value)
-    return value
+    check_encodable("user_id", text)
+    return text
 
 
 def session_id_of(value: Any) -> str:
@@ -48,20 +49,29 @@ def role_of(value: Any) -> str:
 
 def content_of(value: Any) -> str:
     """A text exactly as it was given."""
-    if not isinstance(value, str) or not value.strip():
+    text = _text("content", value)
+    if not text.strip():
         raise InvalidInputError("content cannot be empty or whitespace-only")
-    if len(value) > LONGEST_TEXT:
+    if len(text) > LONGEST_TEXT:
         raise InvalidInputError(f"content exceeds maximum length ({LONGEST_TEXT:,} characters)")
-    check_encodable("content", value)
+    check_encodable("content", text)
+    return text
+
+
+def _text(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{field} must be text")
     return value
 
 
 def count_of(field: str, value: Any) -> int:
     """How many are wanted: any whole number, numpy's too."""
     try:
-        count = 0 if isinstance(value, bool) else index(value)
+        count = None if isinstance(value, bool) else index(value)
     except TypeError:
-        count = 0
+        count = None
+    if count is None:
+        raise InvalidInputError(f"{field} must be a whole number greater than 0")
     if count <= 0:
         raise InvalidInputError(f"{field} must be greater than 0")
     return count

@@ -29,6 +29,15 @@ log = logging.getLogger("zapomni.telemetry")
 
 CLOSING_SECONDS = 2.0
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+SPOKEN = {
+    "OTEL_EXPORTER_OTLP_PROTOCOL": {"http/protobuf"},
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": {"http/protobuf"},
+    "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": {"http/protobuf"},
+    "OTEL_TRACES_EXPORTER": {"otlp", "none"},
+    "OTEL_METRICS_EXPORTER": {"otlp", "none"},
+}
+"""What the variables that choose a way of sending may ask for."""
+
 _KIND = re.compile(r"[A-Za-z_][\w.]{0,63}", re.ASCII)
 
 
@@ -36,6 +45,7 @@ class Pipeline:
     """Spans and metrics on their way out: collected here, sent in the background by two threads."""
 
     def __init__(self, service_name: str, *, named: bool) -> None:
+        _tell_of_what_is_not_spoken()
         resource = _resource(service_name, named=named)
         self._delivery = _Delivery()
         self._exporters: list[OTLPSpanExporter | OTLPMetricExporter] = []
@@ -173,7 +183,19 @@ class _MetricExporter(OTLPMetricExporter):
 
 def _wanted(variable: str) -> bool:
     """Whether a signal is sent at all: `none` is the standard word for no."""
-    return os.environ.get(variable, "").strip().lower() != "none"
+    return _said(variable) != "none"
+
+
+def _said(variable: str) -> str:
+    return os.environ.get(variable, "").strip().lower()
+
+
+def _tell_of_what_is_not_spoken() -> None:
+    """Say which variables ask for another way of sending; what is sent goes the one way that there is."""
+    unheeded = [variable for variable, spoken in SPOKEN.items() if (said := _said(variable)) and said not in spoken]
+    if unheeded:
+        fix = "telemetry is sent by otlp over http/protobuf alone; name an endpoint that takes it, usually at port 4318"
+        log.warning("telemetry_variables_not_heeded", extra={"variables": unheeded, "fix": fix})
 
 
 def _resource(service_name: str, *, named: bool) -> Resource:

@@ -1,8 +1,6 @@
 """`zapomni plugins check`: whether plugins load, open and close, and what their tools could do better."""
 
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,10 +8,9 @@ import click
 from zapomni_mcp.cli.completion import plugin_names
 from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config, try_out
 from zapomni_mcp.cli.doctor import show_findings
-from zapomni_mcp.cli.names import named
+from zapomni_mcp.cli.names import filed, is_file, named
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.cli.output import Output
-from zapomni_mcp.cli.refusal import Refusal
 
 if TYPE_CHECKING:
     from zapomni_core.host.discovery import Found
@@ -46,21 +43,13 @@ def check(options: Options, target: str | None) -> None:
 
 
 def _chosen(target: str, options: Options, settings: "Settings") -> "list[Found]":
-    from zapomni_core.host.discovery import from_file, refusal
+    from zapomni_core.host.discovery import refusal
 
-    if target.endswith(".py") or os.sep in target:
-        return [from_file(_existing(Path(target)))]
+    if is_file(target):
+        return [filed(target)]
     found = named(target, find_plugins(options))
     if reason := refusal(found[0], settings.plugins):
         raise click.ClickException(
             f"Plugin '{target}' is {reason}, and so it is not imported; first: zapomni plugins enable {target}"
         )
     return found
-
-
-def _existing(file: Path) -> Path:
-    if file.is_dir():
-        raise Refusal(f"{file} is a directory; name its .py file, or install it and name the plugin")
-    if not file.is_file():
-        raise Refusal(f"There is no file {file}")
-    return file

@@ -3,14 +3,14 @@
 import asyncio
 import copy
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from zapomni_mcp.cli.composition import compose, log_if_asked, read_config
 from zapomni_mcp.cli.failing import told_in_a_sentence
 from zapomni_mcp.cli.options import Options
-from zapomni_mcp.cli.output import claimed_output
+from zapomni_mcp.cli.output import claimed_output, written_whole
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
@@ -27,17 +27,17 @@ def guest(ctx: click.Context, name: str) -> click.Command | None:
     app = compose(options, config.settings)
     sys.stdout = output
     command = app.commands.get(name)
-    return None if command is None else _hosted(command, app)
+    return None if command is None else _hosted(command, app, output)
 
 
-def _hosted(command: click.Command, app: "App") -> click.Command:
+def _hosted(command: click.Command, app: "App", output: TextIO) -> click.Command:
     """The same command; what it leaves open is closed behind it, and it fails like our own ones."""
     hosted = copy.copy(command)
     run = hosted.invoke
 
     def invoke(ctx: click.Context) -> Any:
         try:
-            with told_in_a_sentence(app):
+            with written_whole(output), told_in_a_sentence(app):
                 return run(ctx)
         finally:
             asyncio.run(app.engine.close())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from zapomni_db.records import JobState
-from zapomni_mcp.cli.options import Options, shared_options
+from zapomni_mcp.cli.options import Options, refuse_for_another, shared_options
 from zapomni_mcp.cli.output import Output, one_line
 from zapomni_mcp.cli.refusal import Refusal
 from zapomni_mcp.cli.session import Session, with_session
@@ -38,6 +38,7 @@ def jobs(ctx: click.Context, /, workspace: str | None, as_json: bool, **wanted: 
     Those that are done are counted.
     """
     if ctx.invoked_subcommand is not None:
+        refuse_for_another(ctx)
         return
     session = Session(Output(), ctx.ensure_object(Options), workspace, as_json)
 
@@ -141,7 +142,7 @@ def _tell(session: Session, done: str, count: int, job_ids: tuple[str, ...], why
 def _show(out: Output, found: "list[Job]", done: int) -> None:
     if found:
         rows = [(job.id, job.kind, job.state, f"{job.created_at:%m-%d %H:%M}", _told(job)) for job in found]
-        out.table(("JOB", "KIND", "STATE", "QUEUED", "ABOUT"), rows)
+        out.table(("JOB", "KIND", "STATE", "QUEUED", "ABOUT"), rows, whole=True)
     if done:
         out.text(f"{_jobs(done)} done, which --all lists.")
     elif not found:

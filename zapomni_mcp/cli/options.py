@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
+
+from zapomni_mcp.cli.refusal import Refusal
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -55,3 +58,18 @@ def _note(ctx: click.Context, option: click.Parameter, value: Any) -> None:
         options.plugin += value
     elif value:
         setattr(options, str(option.name), value)
+
+
+def refuse_for_another(ctx: click.Context) -> None:
+    """Refuse the options of a list that stand before the name of another command: it would not heed them."""
+    names = [
+        option.opts[0]
+        for option in ctx.command.params
+        if option.expose_value and ctx.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    ]
+    if names:
+        command = str(ctx.invoked_subcommand)
+        raise Refusal(
+            f"{', '.join(names)} before '{command}' would not be heeded; "
+            f"what it takes stands behind its name: {ctx.command_path} {command} --help"
+        )

@@ -4,7 +4,8 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -109,16 +110,57 @@ class Output:
         try:
             self._file.write(text)
             self._file.flush()
-        except BrokenPipeError:
-            self._give_up()
-            raise SystemExit(CLOSED_PIPE) from None
         except OSError as error:
-            self._give_up()
-            raise click.ClickException(f"Standard output cannot be written: {error.strerror}") from None
+            raise _given_up(self._file, error) from None
 
-    def _give_up(self) -> None:
-        """What is left in the buffer is written at exit, and would raise there."""
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
+
+@contextmanager
+def written_whole(file: TextIO) -> Iterator[None]:
+    """What others print there meanwhile is written to its end, or it is told in a sentence that it cannot be."""
+    try:
+        yield
+    finally:
+        try:
+            file.flush()
+        except OSError as error:
+            raise _given_up(file, error) from None
+
+
+def _given_up(file: TextIO, error: OSError) -> Exception | SystemExit:
+    """How to end after that. What is left in the buffer is written at exit, and would raise there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+    if isinstance(error, BrokenPipeError):
+        return SystemExit(CLOSED_PIPE)
+    return click.ClickException(f"Standard output cannot be written: {error.strerror}")
+
+
+class Guarded:
+    """A file for somebody who writes to it in tasks of his own, as a live display does.
+
+    Where it cannot be written, that is told by an ordinary exception of click's, so that what is open is closed first.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        with self._guarded():
+            return self._file.write(text)
+
+    def flush(self) -> None:
+        with self._guarded():
+            self._file.flush()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            ending = _given_up(self._file, error)
+            raise click.exceptions.Exit(CLOSED_PIPE) if isinstance(ending, SystemExit) else ending from None
 
 
 def claimed_output() -> TextIO:

@@ -8,7 +8,7 @@ import click
 
 from zapomni_mcp.cli.check import check
 from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config, try_out
-from zapomni_mcp.cli.options import Options, shared_options
+from zapomni_mcp.cli.options import Options, refuse_for_another, shared_options
 from zapomni_mcp.cli.output import Output
 from zapomni_mcp.cli.show import show
 from zapomni_mcp.cli.switches import disable, enable
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def plugins(ctx: click.Context, as_json: bool, no_load: bool) -> None:
     """List the plugins, and why a plugin failed."""
     if ctx.invoked_subcommand is not None:
+        refuse_for_another(ctx)
         return
     options = ctx.ensure_object(Options)
     out = Output()

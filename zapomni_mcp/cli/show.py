@@ -8,7 +8,7 @@ import click
 
 from zapomni_mcp.cli.completion import plugin_names
 from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
-from zapomni_mcp.cli.names import named
+from zapomni_mcp.cli.names import filed, is_file, named
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.cli.output import Output
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @shared_options()
-@click.argument("name", shell_complete=plugin_names)
+@click.argument("target", metavar="NAME or FILE.py", shell_complete=plugin_names)
 @click.pass_obj
-def show(options: Options, name: str) -> None:
+def show(options: Options, target: str) -> None:
     """Show what a plugin offers, its settings, and what became of it."""
     out = Output()
     config = read_config(options)
     log_if_asked(config)
-    found = find_plugins(options)
-    matches = named(name, found)
+    found = [filed(target)] if is_file(target) else find_plugins(options)
+    matches = found if is_file(target) else named(target, found)
     app, _ = compose_anyway(options, config.settings, found)
     for one, report in zip(found, app.report, strict=True):
         if one in matches:

@@ -7,12 +7,14 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
+import click
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
+from zapomni_mcp.cli.output import Guarded, claimed_output
 from zapomni_mcp.demo.facts import FACTS, QUESTIONS
 from zapomni_mcp.demo.notes import LEAK_WEEK, TITLE, long_document
 from zapomni_mcp.demo.server import Server, call, command
@@ -29,7 +31,8 @@ KILL_AFTER = 15
 
 async def demonstrate() -> bool:
     """Show everything; whether everything held."""
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = cast("TextIO", Guarded(claimed_output()))
+    console = Console(file=output, highlight=False, markup=False, emoji=False)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="zapomni-demo-") as folder:
         held = await _run(console, Server(Path(folder)))
@@ -41,19 +44,24 @@ async def demonstrate() -> bool:
 
 
 async def _run(console: Console, server: Server) -> bool:
-    """Whether everything held; not, where the server fails, and then what it said."""
+    """Whether everything held; not, where the server fails, and then what it said.
+
+    Where nobody can read what is shown, nothing more is done.
+    """
     from mcp import MCPError
 
-    held = False
+    held, unread = False, None
     try:
         with console.status("") as status:
             held = await Demonstration(console, status, server).run()
+    except* (click.ClickException, click.exceptions.Exit) as failures:
+        unread = _first(failures)
     except* (MCPError, OSError, RuntimeError) as failures:
         console.print(f"\nIt broke off: {_first(failures)}", style="bold")
         console.print(server.last_words(), soft_wrap=True)
         console.print("What is wrong here, and how to mend it: zapomni doctor")
-    except* SystemExit:
-        pass  # from the console: nobody reads it any more, and it is quiet from now on
+    if unread:
+        raise unread
     return held
 
 

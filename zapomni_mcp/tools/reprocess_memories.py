@@ -42,7 +42,7 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
                 "default": 100,
                 "description": "At most so many.",
             },
-            "list_only": {"type": "boolean", "default": False, "description": "List them, queue nothing."},
+            "list_only": {"type": ["boolean", "null"], "default": False, "description": "List them, queue nothing."},
         },
         "additionalProperties": False,
     }

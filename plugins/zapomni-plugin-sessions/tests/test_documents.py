@@ -163,8 +163,13 @@ async def test_of_a_long_document_the_beginning_is_shown_and_its_length_told(app
             {"start_date": "yesterday", "end_date": "2026-02-01"},
             "start_date must be ISO 8601, such as 2026-05-08 or 2026-05-08T12:00:00+00:00",
         ),
+        (
+            "temporal_query",
+            {"start_date": "2026-02-01", "end_date": "2026-W07"},
+            "end_date must be a day or a moment, such as 2026-05-08, and no week",
+        ),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 async def test_a_wrong_argument_is_named_with_its_rule(problem, tool, arguments, rule):
     assert await problem(tool, **arguments) == rule

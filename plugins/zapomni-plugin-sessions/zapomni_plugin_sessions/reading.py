@@ -1,10 +1,12 @@
 """What arguments mean that JSON can only write as text. Problems name the field and the rule."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from zapomni_core.plugin import InvalidInputError
 
+_WEEK = re.compile(r"\d{4}-?W\d\d")
 _REST_OF_DAY = timedelta(days=1, microseconds=-1)
 
 
@@ -18,6 +20,8 @@ def uuid_of(field: str, text: str) -> UUID:
 
 def start_of(field: str, text: str) -> datetime:
     """A moment; of a day its first. Without a zone it is UTC."""
+    if _WEEK.fullmatch(text):  # which Python takes for its Monday
+        raise InvalidInputError(f"{field} must be a day or a moment, such as 2026-05-08, and no week")
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -284,6 +284,49 @@ async def test_a_signal_that_the_standard_variables_switch_off_is_not_sent(colle
     assert collector.points == {}
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
+        ("OTEL_TRACES_EXPORTER", "console"),
+        ("OTEL_METRICS_EXPORTER", "prometheus"),
+    ],
+)
+async def test_a_variable_that_asks_for_another_way_of_sending_is_told_of(
+    collector, opened, monkeypatch, caplog, variable, value
+):
+    monkeypatch.setenv(variable, value)
+    telemetry = opened()
+    with telemetry.span("memory.anything"):
+        pass
+    assert (await sent(telemetry, collector)).name == "memory.anything"
+    [told] = warnings(caplog)
+    assert (told.levelname, told.msg, told.variables) == ("WARNING", "telemetry_variables_not_heeded", [variable])
+    assert "http/protobuf" in told.fix
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "HTTP/protobuf "),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", ""),
+        ("OTEL_TRACES_EXPORTER", "otlp"),
+        ("OTEL_METRICS_EXPORTER", "none"),
+    ],
+)
+async def test_a_variable_that_asks_for_what_is_done_is_not_worth_a_word(
+    collector, opened, monkeypatch, caplog, variable, value
+):
+    monkeypatch.setenv(variable, value)
+    telemetry = opened()
+    with telemetry.span("memory.anything"):
+        pass
+    await sent(telemetry, collector)
+    assert warnings(caplog) == []
+
+
 async def test_an_endpoint_that_is_away_is_told_of_once(opened, monkeypatch, caplog):
     with nobody() as url:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -310,6 +311,45 @@ def test_a_broken_pipe_does_not_stop_the_program():
     os.close(reading)
     with os.fdopen(writing, "w") as broken:
         done = run(SPEAK, stdout=subprocess.PIPE, stderr=broken)
+    assert (done.returncode, done.stdout) == (0, "alive\n")
+
+
+UNREAD = """
+import logging, sys
+from zapomni_mcp.logging import configure
+configure("INFO")
+log = logging.getLogger("zapomni")
+for number in range(1000):
+    log.info("unread", extra={"filling": "x" * (number % 7) * 1000})
+print("alive", flush=True)
+sys.stdin.readline()
+log.info("read again")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody can tell there whether a pipe is full")
+def test_a_client_that_does_not_read_standard_error_does_not_stop_the_program_and_hears_what_it_lost():
+    command = [sys.executable, "-c", UNREAD]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, bufsize=0) as program:
+        assert program.stdout.readline() == b"alive\n"
+        os.set_blocking(program.stderr.fileno(), False)
+        early = program.stderr.read(2**20)
+        os.set_blocking(program.stderr.fileno(), True)
+        _, late = program.communicate(b"\n", timeout=60)
+    *whole, torn = early.split(b"\n")
+    kept = [json.loads(line)["event"] for line in whole]
+    assert set(kept) == {"unread"}
+    lost, last = [json.loads(line) for line in late.splitlines() if line]
+    assert (lost["event"], lost["level"], lost["count"]) == ("lines_lost", "warning", 1000 - len(kept))
+    assert last["event"] == "read again"
+    assert late.startswith(b"\n") == bool(torn)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file without room")
+def test_standard_error_without_room_does_not_change_how_the_program_ends(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with Path("/dev/full").open("w") as full:
+        done = run(SPEAK, stdout=subprocess.PIPE, stderr=full)
     assert (done.returncode, done.stdout) == (0, "alive\n")
 
 

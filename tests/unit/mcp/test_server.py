@@ -11,6 +11,7 @@ from unittest.mock import MagicMock, Mock
 import pytest
 from mcp import MCPError
 
+from zapomni_core.app import App
 from zapomni_core.call import current_call_id
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.host.discovery import Found
@@ -58,6 +59,16 @@ def guest(**hooks):
     for name, function in hooks.items():
         setattr(plugin, name, hookimpl(specname=name)(function))
     return plugin
+
+
+@asynccontextmanager
+async def going_on(plugin):
+    """An app that goes on without a plugin whose lifespan fails, as a server does."""
+    app = App()
+    app.load([Found("guest", plugin=plugin)])
+    await app.start()
+    yield app
+    await app.stop()
 
 
 @pytest.fixture
@@ -419,9 +430,9 @@ async def test_the_text_of_an_exception_reaches_no_client_through_the_report():
         raise RuntimeError("hunter2")
         yield
 
-    async with running(guest(zapomni_lifespan=ill), name="guest") as app:
-        await app.app.ready()
-        [told] = app.app.host_stats().plugins
+    async with going_on(guest(zapomni_lifespan=ill)) as app:
+        await app.ready()
+        [told] = app.host_stats().plugins
         assert (told["state"], told["stage"], told["cause"]) == (
             "failed",
             "lifespan",
@@ -429,7 +440,7 @@ async def test_the_text_of_an_exception_reaches_no_client_through_the_report():
         )
         assert "zapomni plugins disable guest" in told["fix"]
         assert "hunter2" not in json.dumps(told)
-        assert "RuntimeError: hunter2" in app.app.report.get("guest").cause
+        assert "RuntimeError: hunter2" in app.report.get("guest").cause
 
 
 async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eyes():
@@ -448,8 +459,8 @@ async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eye
 
     from mcp import Client
 
-    async with running(guest(zapomni_lifespan=lambda: ill()), name="guest") as app:  # noqa: PLW0108
-        server = MCPServer(app.app.engine, app=app.app)
+    async with going_on(guest(zapomni_lifespan=lambda: ill())) as app:  # noqa: PLW0108
+        server = MCPServer(app.engine, app=app)
         async with Client(server.protocol, mode="legacy", message_handler=notice) as client:
             assert len((await client.list_tools()).tools) == 3
             fail.set()

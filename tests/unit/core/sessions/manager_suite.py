@@ -159,12 +159,25 @@ class MemoryManagerSuite(StoreContract):
         await memory.store_message(str(session).upper(), "user", "text")
         assert len(await memory.get_conversation_history(session)) == 1
 
-    @pytest.mark.parametrize("limit", [0, -1, True, 1.5, "10", None])
-    async def test_a_limit_is_a_number_above_zero(self, memory, limit):
-        with pytest.raises(ValueError, match="limit must be greater than 0"):
+    @pytest.mark.parametrize(
+        ("limit", "rule"),
+        [(limit, "greater than 0") for limit in (0, -1)]
+        + [(limit, "a whole number greater than 0") for limit in (True, 1.5, "10", None)],
+    )
+    async def test_a_limit_is_a_number_above_zero(self, memory, limit, rule):
+        with pytest.raises(ValueError, match=f"^limit must be {rule}$"):
             await memory.get_conversation_history(uuid4(), limit=limit)
-        with pytest.raises(ValueError, match="top_k must be greater than 0"):
+        with pytest.raises(ValueError, match=f"^top_k must be {rule}$"):
             await memory.semantic_search([1.0] * DIMENSION, top_k=limit)
+
+    @pytest.mark.parametrize("value", [None, 7, b"text", ["text"]])
+    async def test_what_is_no_text_is_told_so(self, memory, value):
+        with pytest.raises(ValueError, match=r"^user_id must be text$"):
+            await memory.create_session(value)
+        with pytest.raises(ValueError, match=r"^content must be text$"):
+            await memory.store_message(uuid4(), "user", value)
+        with pytest.raises(ValueError, match=r"^content must be text$"):
+            await memory.store_document(value)
 
     async def test_numbers_may_be_numpys(self, memory):
         session = uuid4()

@@ -1,9 +1,13 @@
 """Commands that plugins bring."""
 
+from pathlib import Path
+
 import pytest
 
 from zapomni_core.host.commands import OWN
 from zapomni_mcp.cli.root import cli
+
+from .conftest import finish
 
 GREETING = """
 from zapomni_core.errors import EmbedderMissingError, LLMUnavailableError
@@ -38,6 +42,19 @@ def zapomni_commands(engine, settings):
 """
 
 
+CHATTY = """
+@hookimpl
+def zapomni_commands():
+    import click
+
+    @click.command()
+    def chat():
+        {source}
+
+    return [chat]
+"""
+
+
 @pytest.fixture
 def greeting(plugin_file):
     return plugin_file("greeting", GREETING.format(name="greet"))
@@ -48,8 +65,6 @@ def test_the_names_that_plugins_cannot_have_are_those_of_the_commands_there_are(
 
 
 def test_a_command_of_a_plugin_runs_with_the_engine_and_prints_only_what_is_its_own(start, greeting):
-    from .conftest import finish
-
     code, output, errors = finish(start("--plugin", greeting, "greet"))
     assert (code, output) == (0, "0 in default\n")
     assert "noise while it is loaded" in errors
@@ -64,6 +79,15 @@ def test_it_fails_like_our_own_commands(run, greeting, failure, code):
     result = run("--plugin", greeting, "greet", "--fail", failure)
     assert result.exit_code == code
     assert result.output.splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("source", ["click.echo('much')", "print('much', end='')"], ids=["a line", "no line"])
+def test_output_that_cannot_be_written_is_told_in_a_sentence(plugin_file, start, source):
+    file = plugin_file("chatty", CHATTY.format(source=source))
+    with Path("/dev/full").open("w") as full:
+        code, _, errors = finish(start("--plugin", file, "chat", stdout=full))
+    assert (code, errors) == (1, "Error: Standard output cannot be written: No space left on device\n")
 
 
 def test_a_bug_in_it_is_not_hidden(run, greeting):

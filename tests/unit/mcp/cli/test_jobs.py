@@ -83,8 +83,7 @@ def test_no_jobs_are_told(run):
     assert (result.exit_code, result.stdout) == (0, "No jobs.\n")
 
 
-def test_jobs_are_listed_newest_first_with_what_went_wrong(run, queue, fail, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_jobs_are_listed_newest_first_with_what_went_wrong(run, queue, fail):
     job_ids = [*queue(), fail("it rained\non /tmp")]
     heading, first, second = run("jobs").stdout.splitlines()
     assert heading.split() == ["JOB", "KIND", "STATE", "QUEUED", "ABOUT"]
@@ -93,8 +92,17 @@ def test_jobs_are_listed_newest_first_with_what_went_wrong(run, queue, fail, mon
     assert second.split()[:3] == [job_ids[0], "read", "queued"]
 
 
-def test_a_running_job_is_listed_with_its_progress(run, queue, on_queue, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_nothing_of_a_job_is_cut_where_there_is_little_room(run, fail, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    error = "ConnectionError: the language model at http://127.0.0.1:11434 does not answer"
+    job_id = fail(error)
+    _heading, listed = run("jobs").stdout.splitlines()
+    assert listed.startswith(f"{job_id} ")
+    assert listed.endswith(f" {error}")
+
+
+def test_a_running_job_is_listed_with_its_progress(run, queue, on_queue):
     (job_id,) = queue()
 
     async def work(jobs):
@@ -136,6 +144,20 @@ def test_a_kind_of_jobs_is_listed_with_those_for_the_extractor_here(document, qu
     plain, here, _elsewhere = queue("read", "read:rules", "read:llm")
     listed = document("jobs", "--kind", "read")["jobs"]
     assert {job["id"] for job in listed} == {here, plain}
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [(("--workspace", "other"), "--workspace"), (("--kind", "read", "--json"), "--kind, --json")],
+    ids=["workspace", "kind and json"],
+)
+def test_an_option_of_the_list_before_another_command_is_refused_and_nothing_is_done(run, document, fail, given, named):
+    failed = fail()
+    result = run("jobs", *given, "retry", "--all")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"Error: {named} before 'retry' would not be heeded")
+    assert result.stderr.endswith("zapomni jobs retry --help\n")
+    assert [job["id"] for job in document("jobs", "--state", "failed")["jobs"]] == [failed]
 
 
 def test_a_job_is_shown_whole(run, queue, on_queue):

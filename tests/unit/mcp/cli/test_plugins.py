@@ -100,6 +100,12 @@ def test_without_loading_the_table_has_the_plugins(run):
     assert row(run("plugins", "--no-load"), "hello")[2] == "found"
 
 
+def test_an_option_of_the_list_before_another_command_is_refused(run):
+    result = run("plugins", "--no-load", "check", "hello")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: --no-load before 'check' would not be heeded")
+
+
 def test_logging_is_silent_unless_the_user_set_a_level(run, monkeypatch):
     assert "plugin_failed" not in run("plugins", "--plugin", broken("import_error")).stderr
     monkeypatch.setenv("ZAPOMNI_LOG_LEVEL", "WARNING")
@@ -139,6 +145,14 @@ def test_show_tells_why_a_plugin_failed(run, plugin):
     assert "state         failed" in text
     assert "failed at     " in text
     assert "fix           " in text
+
+
+def test_show_of_a_file_shows_the_plugin_in_it(run, plugin_file):
+    file = plugin_file("secretive", SECRETIVE)
+    text = run("plugins", "show", file).stdout
+    assert text.startswith("secretive\n  state         failed\n")
+    assert f"  source        {file}\n" in text
+    assert "Settings, in [plugins.secretive]:" in text
 
 
 def test_show_does_not_import_a_disabled_plugin(run, installed, settings_file):
@@ -211,7 +225,7 @@ def test_a_lifespan_that_does_not_close_well_is_to_be_looked_at(run, plugin_file
     result = run("plugins", "check", file)
     assert result.exit_code == 0
     assert "warn  plugin ill: its lifespan did not close well" in result.stdout
-    assert "it raised RuntimeError: busy" in result.stdout
+    assert "fix: mend its closing, it raised RuntimeError: busy" in result.stdout
 
 
 def test_a_list_of_plugins_opens_no_store(run, home):
@@ -219,9 +233,10 @@ def test_a_list_of_plugins_opens_no_store(run, home):
     assert list(home.rglob("*.db")) == []
 
 
-def test_check_of_a_directory_or_of_no_file_is_refused(run, tmp_path):
-    assert "is a directory" in run("plugins", "check", f"{tmp_path}/").stderr
-    result = run("plugins", "check", "none.py")
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_a_directory_or_no_file_is_refused(run, tmp_path, command):
+    assert "is a directory" in run("plugins", command, f"{tmp_path}/").stderr
+    result = run("plugins", command, "none.py")
     assert (result.exit_code, result.stderr) == (2, "Error: There is no file none.py\n")
 
 

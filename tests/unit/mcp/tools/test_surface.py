@@ -94,6 +94,20 @@ class TestEachTool:
         assert kinds == [*(one.__name__ for one in tools[name].responses), "ErrorResponse"]
 
 
+def test_whatever_may_be_left_out_may_be_null(mock_core_engine):
+    """Clients send null for what they leave out; the tools of a server with a language model are no exception."""
+    mock_core_engine.can_queue = mock_core_engine.asks_llm = True
+    schemas_by_name = {tool.name: tool.input_schema for tool in zapomni_tools(mock_core_engine)}
+    assert {"get_job", "reprocess_memories"} < schemas_by_name.keys()
+    never_null = [
+        f"{name}.{field}"
+        for name, schema in schemas_by_name.items()
+        for field, one in schema["properties"].items()
+        if field not in schema.get("required", []) and "null" not in types_of(one)
+    ]
+    assert never_null == []
+
+
 async def cost_of_a_hit(engine, **particulars):
     """Characters of the readable answer that a hit takes beside its text."""
     text = "Ada keeps bees behind the house."
