@@ -50,14 +50,14 @@ def _json_validator() -> SchemaValidator:
 
     A kind that is tried in vain costs more than one that is found: null is asked for first, which is free, then the usual ones.
     """
-    part = core_schema.definition_reference_schema("json")
     text = core_schema.str_schema(strict=True, min_length=0)  # a rule for its length makes it look for surrogates
-    nested = [core_schema.dict_schema(text, part, strict=True), core_schema.list_schema(part, strict=True)]
+    nested = [core_schema.definition_reference_schema(name) for name in ("object", "list")]
     number = core_schema.float_schema(strict=True, allow_inf_nan=False)
     plain = [core_schema.int_schema(strict=True), core_schema.bool_schema(strict=True), number]
-    some = core_schema.union_schema([text, *nested, *plain], mode="left_to_right")
-    every = core_schema.nullable_schema(some, ref="json")
-    return SchemaValidator(core_schema.definitions_schema(part, [every]))
+    value = core_schema.nullable_schema(core_schema.union_schema([text, *nested, *plain], mode="left_to_right"))
+    objects = core_schema.dict_schema(text, value, strict=True, ref="object")
+    lists = core_schema.list_schema(value, strict=True, ref="list")
+    return SchemaValidator(core_schema.definitions_schema(value, [objects, lists]))
 
 
 _certainly_json = _json_validator()

@@ -70,6 +70,10 @@ def kind_of_error(job: Job) -> str:
 
 def short(text: str, most: int) -> str:
     """A text on one line, cut."""
+    if (
+        len(text) <= most and text.isprintable() and "  " not in text
+    ):  # most often; of white space, only a space is printable
+        return text.strip()
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 

@@ -1,0 +1,17 @@
+import pytest
+from zapomni_plugin_graph.words import short
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("one line", "one line"),
+        (" a  quote\nof\ttwo\u2028lines\u00a0", "a quote of two lines"),
+        ("12345678901", "123456789…"),
+        ("1234 \n 678", "1234 678"),
+        ("a\x00b", "a\x00b"),
+        ("", ""),
+    ],
+)
+def test_a_quote_is_one_line_and_no_longer_than_told(text, line):
+    assert short(text, 20 if " " in text else 10) == line
