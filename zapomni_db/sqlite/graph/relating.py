@@ -63,9 +63,13 @@ def _walk(connection: apsw.Connection, start: Iterable[int], wanted: Wanted) -> 
         if not frontier or len(taken) >= wanted.limit:
             break
         values |= {end: bound(sorted(frontier)) for end in ("subjects", "objects")}
-        reached = dict.fromkeys(connection.execute(_next(wanted.direction, which), values))
-        level = [row for row in reached if row[3] not in taken][: wanted.limit - len(taken)]
-        taken.update((row[3], distance) for row in level)
+        level = []
+        for row in connection.execute(_next(wanted.direction, which), values):
+            if row[3] not in taken:
+                taken[row[3]] = distance
+                level.append(row)
+                if len(taken) >= wanted.limit:
+                    break
         frontier = {end for row in level for end in row[4:]} - seen
         seen = seen | frontier
     return taken
