@@ -188,11 +188,17 @@ def server(file: Path) -> Server:
 
 def call(running: Server, tool: str, **arguments: str) -> tuple[float, float]:
     """The seconds of a call, and how many of them the tool itself did not take."""
+    result, seconds = answered(running, tool, **arguments)
+    return seconds, seconds - result["structuredContent"]["processing_time_ms"] / 1000
+
+
+def answered(running: Server, tool: str, **arguments: str) -> tuple[dict, float]:
+    """The result of a call, and its seconds."""
     started = time.perf_counter()
     answer = running.request("tools/call", {"name": tool, "arguments": arguments})
     seconds = time.perf_counter() - started
     assert not answer["result"]["isError"], answer
-    return seconds, seconds - answer["result"]["structuredContent"]["processing_time_ms"] / 1000
+    return answer["result"], seconds
 
 
 async def timed(work) -> float:
@@ -230,9 +236,10 @@ def fresh(file: Path, asked: list[str]) -> dict[str, float]:
 
 
 async def adding(folder: Path, embedder: Watched) -> Spent:
-    """Short adds over stdio and inside, and a bare embedding with three bare commits for each, in blocks: all are as warm.
+    """Short adds over stdio and inside, and beside each a bare embedding with three bare commits, in blocks: all are as warm.
 
-    A bare commit is one of a single row, and one of all the rows that a memory has.
+    Inside, a commit is timed as it comes after an embedding, of a single row and of all the rows that a memory has. Over stdio,
+    a bare server embeds and commits three times.
     """
     spent = Spent()
     model = bare_embedder()
@@ -243,34 +250,47 @@ async def adding(folder: Path, embedder: Watched) -> Spent:
     await engine.memories.backup(folder / "rows.db")
     with (
         server(folder / "adds.db") as running,
+        Server([sys.executable, str(HERE / "bare_adds.py"), str(folder / "bare.db"), str(COMMITS)], {}) as bare_running,
         closing(BareCommits(folder / "commits.db")) as bare,
         closing(BareAdds(folder / "rows.db")) as rows,
     ):
         running.open()
+        bare_running.open()
         call(running, "add_memory", text="warm up")
+
+        async def over_stdio(text: str) -> None:
+            wire, protocol = call(running, "add_memory", text=text)
+            spent.add(wire=wire, protocol=protocol)
+
+        async def bare_over_stdio(text: str) -> None:
+            spent.add(bare_wire=answered(bare_running, "add", text=text)[1])
+
+        async def inside(text: str) -> None:
+            seconds = await timed(engine.add_memory(text))
+            spent.add(inside=seconds, store=seconds - embedder.wall, embedding=embedder.wall)
+
+        async def bare_inside(text: str) -> None:
+            clock = Clock()
+            vector = model.encode(text)
+            embedding = clock.wall
+            bare.commit(text, vector)
+            commit = clock.wall - embedding
+            spent.add(bare_embedding=embedding, commit=commit, bare=embedding + COMMITS * commit)
+
+        async def bare_inside_rows(text: str) -> None:
+            clock = Clock()
+            vector = model.encode(text)
+            embedding = clock.wall
+            prepared = rows.prepared(text, vector)
+            clock = Clock()
+            rows.commit(prepared)
+            spent.add(all_rows=clock.wall, bare_rows=embedding + COMMITS * clock.wall)
+
         for ours, others in zip(blocks[::2], blocks[1::2], strict=True):
-            for text in ours:
-                wire, protocol = call(running, "add_memory", text=text)
-                spent.add(wire=wire, protocol=protocol)
-            for text in others:
-                inside = await timed(engine.add_memory(text))
-                spent.add(inside=inside, store=inside - embedder.wall)
-                spent.add(embedding=embedder.wall)
-            for text in ours:
-                clock = Clock()
-                vector = model.encode(text)
-                embedding = clock.wall
-                clock = Clock()
-                for _ in range(COMMITS):
-                    bare.commit(text, vector)
-                commits = clock.wall
-                spent.add(bare_embedding=embedding, commit=commits / COMMITS, bare=embedding + commits)
-                ready = [rows.prepared(text, vector) for _ in range(COMMITS)]
-                clock = Clock()
-                for statements in ready:
-                    rows.commit(statements)
-                commits = clock.wall
-                spent.add(all_rows=commits / COMMITS, bare_rows=embedding + commits)
+            turns = [(over_stdio, ours), (bare_over_stdio, ours), (inside, others), (bare_inside, others)]
+            for add, block in [*turns, (bare_inside_rows, others)]:
+                for text in block:
+                    await add(text)
     await engine.memories.close()
     return spent
 
@@ -281,20 +301,20 @@ def short_adds() -> Table:
     A disk that answers sooner than it writes makes a commit as cheap as a few steps between threads. The system call that waits
     for the disk is held up for the other rows, by strace; nothing else is.
     """
-    table = Table("the disk", "over stdio", "protocol", "inside", title="A short add, medians in ms")
-    for column in ("of it store and words", "embedding", "bare embedding"):
+    table = Table("the disk", "inside", "of it store and words", "embedding", title="A short add, medians in ms")
+    for column in ("bare embedding", "bare commit of one row", "embedding + 3", "ratio", "of all rows", "ratio"):
         table.add_column(column)
-    for commit in ("a commit of one row", "a commit of all rows"):
-        for column in (commit, "embedding + 3", "ratio over stdio", "inside"):
-            table.add_column(column)
+    for column in ("over stdio", "protocol", "a bare server", "ratio", "to embedding + 3"):
+        table.add_column(column)
     for milliseconds in DISKS if shutil.which("strace") else DISKS[:1]:
         slower = ["-e", f"inject=fdatasync:delay_exit={milliseconds * 1000}"]
         traced = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", *slower]
         command = [*(traced if milliseconds else []), sys.executable, __file__, "--adds"]
         spent = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-        figures = [spent[name] for name in ("wire", "protocol", "inside", "store", "embedding", "bare_embedding")]
-        for commit, bare in (("commit", "bare"), ("all_rows", "bare_rows")):
-            figures += [spent[commit], spent[bare], *(spent[name] / spent[bare] for name in ("wire", "inside"))]
+        figures = [spent[name] for name in ("inside", "store", "embedding", "bare_embedding", "commit", "bare")]
+        figures += [spent["inside"] / spent["bare"], spent["all_rows"], spent["inside"] / spent["bare_rows"]]
+        figures += [spent[name] for name in ("wire", "protocol", "bare_wire")]
+        figures += [spent["wire"] / spent[bare] for bare in ("bare_wire", "bare")]
         disk = f"{milliseconds} ms slower" if milliseconds else "this one"
         table.add_row(disk, *(f"{figure:.2f}" for figure in figures))
     table.caption = "goal: an add <= embedding + 3 commits"
