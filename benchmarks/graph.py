@@ -1,11 +1,13 @@
 """Relations around an entity beside bare statements that fetch the same rows, in the same run, in turns.
 
-Both run in a thread beside the event loop. The bare statements run on a connection as the driver gives it, and once more on one
+Both run in a thread beside the event loop, all on one core: two threads that take turns are on one or on two of them by chance,
+and to wake another core takes longer than what is measured. The bare statements run on a connection as the driver gives it, and once more on one
 that is set as ours: planning a statement with a limit once, and a larger cache. On a machine that has other work, the clock tells more of that work than of ours:
 the processor's time, of all threads, is measured too. The graph is built by the store's own way of writing: memories are added with what was extracted from them, so many at a time.
 """
 
 import asyncio
+import os
 import random
 import statistics
 import sys
@@ -164,6 +166,8 @@ def percentiles(seconds: Seconds) -> list[float]:
 
 async def main() -> None:
     console = Console(highlight=False, width=130)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     made = memories()
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "graph.db"

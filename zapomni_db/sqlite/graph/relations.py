@@ -10,7 +10,6 @@ import apsw
 from zapomni_db.records import Entity, Evidence, Relation
 from zapomni_db.sqlite.bodies import CUT, FIRST_PART, cut_body
 from zapomni_db.sqlite.connections import rows
-from zapomni_db.sqlite.graph.entities import COLUMNS
 from zapomni_db.sqlite.graph.numbers import bound
 from zapomni_db.sqlite.values import from_micros
 
@@ -21,12 +20,11 @@ _TIMES = """
 {0}.valid_from, {0}.valid_until, {0}.learned_at,
 (SELECT rival.uid FROM relation rival WHERE rival.id = {0}.superseded_by), {0}.superseded_at
 """
+_ENTITY = "lower(hex({0}.uid)), {0}.name, {0}.type, {0}.mentions, {0}.memories"  # as its record has them
 _RELATIONS = f"""
-SELECT r.id, r.evidence, r.subject, r.object, r.uid, r.type, {_TIMES.format("r")}
+SELECT r.id, r.evidence, {_ENTITY.format("s")}, {_ENTITY.format("o")}, r.uid, r.type, {_TIMES.format("r")}
 FROM carray(?) w CROSS JOIN relation r ON r.id = w.value
-"""  # noqa: S608 - ours
-_ENTITIES = f"""
-SELECT entity.id, {COLUMNS.format("entity")} FROM carray(?) w CROSS JOIN entity ON entity.id = w.value
+    CROSS JOIN entity s ON s.id = r.subject CROSS JOIN entity o ON o.id = r.object
 """  # noqa: S608 - ours
 _PERIODS = f"""
 SELECT p.relation, {_TIMES.format("p")}
@@ -53,6 +51,8 @@ SELECT {_PIECE} FROM held CROSS JOIN evidence c ON c.relation = held.relation {_
     AND {_BEGIN} >= held.begin AND (held.until IS NULL OR c.valid_until = held.until OR {_BEGIN} < held.until)
 """  # noqa: S608 - ours
 _MEMORY = itemgetter(1)  # of a row
+_TIMED = 14  # where the times of a relation's row begin
+_record = tuple.__new__  # one of its fields, at half of what it takes to call its class: there may be hundreds
 _NEWEST = """
 c.id IN (
     SELECT x.id FROM evidence x CROSS JOIN memory y ON y.id = x.memory
@@ -69,35 +69,31 @@ def read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) ->
     if not numbers:
         return []
     found = list(rows(connection, _RELATIONS, bound(numbers)))
-    entities = _entities(connection, {end for row in found for end in row[2:4]})
     evidence = _evidence(connection, {row[0]: row[1] for row in found})
     if at is not None:
         then = _periods(connection, numbers, at)
-        found = [row[:6] + then.get(row[0], row[6:]) for row in found]
+        found = [row[:_TIMED] + then.get(row[0], row[_TIMED:]) for row in found]
         evidence.update(_evidence_then(connection, numbers, at))
-    return [
-        Relation(
+    return [_relation(row, evidence[row[0]]) for row in found]
+
+
+def _relation(row: tuple[Any, ...], evidence: list[Evidence]) -> Relation:
+    uid, kind, valid_from, valid_until, learned_at, rival, superseded_at = row[12:]
+    return _record(
+        Relation,
+        (
             uid.hex(),
-            entities[subject],
+            _record(Entity, row[2:7]),
             kind,
-            entities[target],
+            _record(Entity, row[7:12]),
             None if valid_from is None else from_micros(valid_from),
             None if valid_until is None else from_micros(valid_until),
             from_micros(learned_at),
             None if rival is None else rival.hex(),
             None if superseded_at is None else from_micros(superseded_at),
-            tuple(evidence[number][:MOST_EVIDENCE]),
-        )
-        for number, _, subject, target, uid, kind, valid_from, valid_until, learned_at, rival, superseded_at in found
-    ]
-
-
-def _entities(connection: apsw.Connection, numbers: set[int]) -> dict[int, Entity]:
-    found = rows(connection, _ENTITIES, bound(numbers))
-    return {
-        number: Entity(uid.hex(), name, kind, mentions, memories)
-        for number, uid, name, kind, mentions, memories in found
-    }
+            tuple(evidence[:MOST_EVIDENCE]),
+        ),
+    )
 
 
 def _periods(connection: apsw.Connection, numbers: Sequence[int], at: int) -> Mapping[int, tuple[Any, ...]]:
@@ -133,5 +129,5 @@ def _by_relation(connection: apsw.Connection, found: list[Any]) -> dict[int, lis
     for relation, memory, first, last, cut, memory_id, start, end, extractor, basis in found:
         if cut is None or len(cut) < last - first:  # it is in two parts of a long text
             cut = cut_body(connection, memory, first, last)  # noqa: PLW2901  # the whole of it
-        evidence[relation].append(Evidence(memory_id, cut.decode(), start, end, extractor, basis))
+        evidence[relation].append(_record(Evidence, (memory_id, cut.decode(), start, end, extractor, basis)))
     return evidence
