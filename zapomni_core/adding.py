@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from zapomni_core.beats import Beats
 from zapomni_core.call import report_progress
 from zapomni_core.chunking import Chunk, chunk
 from zapomni_core.embedding import Embedder, digest
@@ -96,15 +97,19 @@ async def attended(work: Awaitable[T], done: float, message: str) -> T:
 
     Progress must grow: it comes ever nearer to one more than what is done.
     """
-    task = asyncio.ensure_future(work)
-    beats = 0
+    loop, count = asyncio.get_running_loop(), 0
+    told_at = loop.time()
+
+    async def tell() -> None:
+        nonlocal count, told_at
+        count, told_at = count + 1, loop.time()
+        await report_progress(done + count / (count + 10), None, message)
+
+    beats = Beats(BEAT_SECONDS, lambda: told_at, tell)
     try:
-        while not (await asyncio.wait([task], timeout=BEAT_SECONDS))[0]:
-            beats += 1
-            await report_progress(done + beats / (beats + 10), None, message)
-        return await task
+        return await work
     finally:
-        task.cancel()
+        beats.end()
 
 
 def _cut(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]:

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from zapomni_core.beats import Beats
+
 BEAT_SECONDS = 1.0
 STILL_WORKING = "still working"
 BEAT = 0.001
@@ -86,27 +88,13 @@ class CallContext:
 
         That is no sign of progress: the tool's time limit goes on.
         """
-        loop = asyncio.get_running_loop()
-        beat: asyncio.Task[None] | None = None
-        timer: asyncio.TimerHandle | None = None
-        self._loop, self._told_at = loop, loop.time()
-
-        def look(again: Callable[[Any], None]) -> None:
-            """Given itself: a closure that holds itself keeps the call's arguments until garbage is collected."""
-            nonlocal beat, timer
-            rest = self._told_at + BEAT_SECONDS - loop.time()
-            if rest <= 0 and (beat is None or beat.done()):
-                beat = loop.create_task(self._beat())
-                beat.add_done_callback(_take_note)
-            timer = loop.call_later(rest if rest > 0 else BEAT_SECONDS, again, again)
-
-        look(look)
+        self._loop = asyncio.get_running_loop()
+        self._told_at = self._loop.time()
+        beats = Beats(BEAT_SECONDS, lambda: self._told_at, self._beat)
         try:
             yield
         finally:
-            for one in (timer, beat):
-                if one is not None:
-                    one.cancel()
+            beats.end()
 
     async def _beat(self) -> None:
         """What was told is looked at here: the tool may have told something since the beat was due."""
@@ -115,12 +103,6 @@ class CallContext:
     async def _tell(self, heard: float, total: float | None, message: str | None) -> None:
         self._told, self._told_at = heard, asyncio.get_running_loop().time()
         await self.on_progress(heard, total, message)
-
-
-def _take_note(beat: "asyncio.Task[None]") -> None:
-    """A client that has gone does not hear: whoever answers it finds out."""
-    if not beat.cancelled():
-        beat.exception()
 
 
 call_context: ContextVar[CallContext | None] = ContextVar("zapomni_call", default=None)
