@@ -72,8 +72,8 @@ class TokenReadings:
         weights = self._weights
         first = len(self._places)
         rows = slice(first, first + len(tokens))
-        (matrix, bias), (factor, shift) = weights.projection, weights.normed
-        own = normal(product(weights.embedded(np.array(tokens)), matrix) + bias, weights.least) * factor + shift
+        (projection, bias), (factor, shift) = weights.projection, weights.normed
+        own = normal(product(weights.embedded(np.array(tokens)), projection) + bias, weights.least) * factor + shift
         for (_, before), columns, matrices in zip(READINGS, weights.columns, weights.first, strict=True):
             for at, matrix in enumerate(matrices):
                 column, told = self.told[at - before]

@@ -21,7 +21,7 @@ _NARROWEST = 48
 """Columns of a part. Narrower ones take as long as they save."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Weights:
     """What the package's release 0.2 has for its own encoder."""
 
@@ -33,7 +33,7 @@ class Weights:
     """What keeps the spread of a row from being none."""
     projection: "tuple[Vector, Vector]"
     normed: "tuple[Vector, Vector]"
-    """What each token's own row is multiplied by, and what is added, before the first reading; then again, when it is normal."""
+    """For each token's own row, before the first reading: what it is multiplied by and what is added; then, once it is normal, the same again."""
     first: "list[list[Vector]]"
     first_bias: "Vector"
     """For each reading a matrix for each neighbour, and what is added to the sum of all."""
