@@ -284,7 +284,8 @@ async def adding(folder: Path, embedder: Watched) -> Spent:
             prepared = rows.prepared(text, vector)
             clock = Clock()
             rows.commit(prepared)
-            spent.add(all_rows=clock.wall, bare_rows=embedding + COMMITS * clock.wall)
+            commit = clock.wall
+            spent.add(all_rows=commit, bare_rows=embedding + COMMITS * commit)
 
         for ours, others in zip(blocks[::2], blocks[1::2], strict=True):
             turns = [(over_stdio, ours), (bare_over_stdio, ours), (inside, others), (bare_inside, others)]
