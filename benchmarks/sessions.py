@@ -169,7 +169,9 @@ def prepared(
         ),
         "terms": " ".join(found),
         "length": len(found),
-        "vector": None if kept is None else (kept.tobytes(), codes.signs(kept), vector_rows._sketch(kept, 1.0)),
+        "vector": None
+        if kept is None
+        else (kept.tobytes(), codes.signs(kept), vector_rows.sketch(kept, 1.0, vector_rows.check(kept))),
     }
 
 

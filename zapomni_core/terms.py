@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import add
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ _HEBREW_AND_ARABIC, _INDIC = (0x0590, 0x08FF), (0x0900, 0x0DFF)
 _HANGUL = "가-힣ᄀ-ᇿㄱ-ㆎ"
 _MARKS = ((0x0300, 0x2FFF), (0x302A, 0x309A), (0xA000, 0xABFF), (0xFB00, 0xFFFF), (0x10000, 0x1E94F))
 
-_SHARP = r"(?:(?<=[A-Za-z])(?<!\w\w)(?:\+\+|#))?"  # C++ and C# are words too
+_SHARP = r"(?:(?=[+#])(?<=[A-Za-z])(?<!\w\w)(?:\+\+|#))?"  # C++ and C# are words too
 _ASCII_WORD = re.compile(rf"\w+{_SHARP}", re.ASCII)
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞΑ-ΩЀ-Я", "a-zß-öø-ÿα-ωа-џ"
@@ -73,7 +73,7 @@ class Given(NamedTuple):
 
 def terms(text: str) -> list[str]:
     """The terms of a text, in its order, with repeats."""
-    return [term for word in _words(text) for term in _known[word]]
+    return list(chain.from_iterable(map(_known.__getitem__, _words(text))))
 
 
 def query_words(text: str) -> list[QueryWord]:
@@ -105,10 +105,12 @@ def _analysed(word: str) -> tuple[str, ...]:
     if _is_unspaced(word):
         return tuple(map(add, word, word[1:])) or (word,)
     if word.endswith(("+", "#")):
-        return (_folded(word), *_stems(word[:1]))
+        return (_folded(word), *_stem(word[:1]))
+    whole = _stem(word)
     if word.isalpha() and (word.islower() or word.istitle() or word.isupper()):  # it has no parts
-        return tuple(_stems(word))
-    return tuple(dict.fromkeys(_stems(word, *_parts(word[:LONGEST]))))
+        return whole
+    parts = [_known[part] for part in _parts(word[:LONGEST])]
+    return tuple(dict.fromkeys(chain(whole, *parts)))
 
 
 class _Known(dict[str, tuple[str, ...]]):
@@ -126,32 +128,36 @@ class _Known(dict[str, tuple[str, ...]]):
 _known = _Known()
 
 
-def _parts(word: str) -> Iterator[str]:
-    """The parts of an identifier; of any other word, the word itself."""
-    for part in filter(None, _SEAM.split(word)):
-        yield part
-        if numbered := _NUMBERED.fullmatch(part):
-            yield from filter(None, numbered.groups())
+def _parts(word: str) -> list[str]:
+    """The parts of an identifier, which may have parts themselves: between its seams, else its letters and its digits."""
+    between = [part for part in _SEAM.split(word) if part]
+    if between != [word]:
+        return between
+    numbered = _NUMBERED.fullmatch(word)
+    return [part for part in numbered.groups() if part] if numbered else []
 
 
 def _part(word: str, number: int, term: str) -> str:
     """What of a word gave one of its terms: the first is the whole word's, the others are those of its parts."""
     if not number:
         return word
-    parts = [word[:1]] if word.endswith(("+", "#")) else _parts(word[:LONGEST])
-    return next((part for part in parts if term in _stems(part)), word)
+    parts = [word[:1]] if word.endswith(("+", "#")) else _all_parts(word[:LONGEST])
+    return next((part for part in parts if term in _stem(part)), word)
 
 
-def _stems(*parts: str) -> Iterator[str]:
-    for part in map(_folded, parts):
-        if part not in STOP_WORDS and part.strip("_"):
-            yield _stem(part)
+def _all_parts(word: str) -> Iterator[str]:
+    for part in _parts(word):
+        yield part
+        yield from _all_parts(part)
 
 
-def _stem(word: str) -> str:
-    is_russian = not word.isascii() and "\u0400" <= max(word) <= "\u052f"
-    stemmed: str = (_stemmers.russian if is_russian else _stemmers.english).stemWord(word)
-    return stemmed
+def _stem(word: str) -> tuple[str, ...]:
+    """The stem of a word or a part; none if it is a stop word."""
+    folded = _folded(word)
+    if folded in STOP_WORDS or not folded.strip("_"):
+        return ()
+    is_russian = not folded.isascii() and "\u0400" <= max(folded) <= "\u052f"
+    return ((_stemmers.russian if is_russian else _stemmers.english).stemWord(folded),)
 
 
 def _folded(word: str) -> str:

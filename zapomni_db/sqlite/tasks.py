@@ -5,6 +5,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any
 
 import apsw
@@ -57,31 +58,35 @@ class Tasks:
 
     def __init__(self) -> None:
         self._waiting: deque[Task] = deque()
-        self._changed = threading.Condition()
+        self._changing = threading.Lock()
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._is_idle = False  # the thread waits for the bell
         self._waking: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
     def put(self, task: Task) -> None:
         """Let the thread do a task with those that follow in the same turn of the event loop: it is woken after them."""
-        with self._changed:
+        with self._changing:
             self._waiting.append(task)
             is_waking, self._waking = self._waking is task.loop, task.loop
         if not is_waking:
             task.loop.call_soon(self._wake)
 
     def _wake(self) -> None:
-        with self._changed:
+        with self._changing:
             self._waking = None
-            self._changed.notify()
+            is_idle, self._is_idle = self._is_idle, False
+        if is_idle:
+            self._bell.put(None)
 
     def give_up(self, task: Task) -> None:
         """Let a task not be done, or be undone; one that is settled is done."""
-        with self._changed:
+        with self._changing:
             task.is_given_up = not task.is_settled
 
     def give_up_before(self, moment: float, loop: asyncio.AbstractEventLoop) -> tuple[list[Task], float | None]:
         """The tasks of a loop that have waited since before a moment, now given up; since when the next one has waited."""
-        with self._changed:
+        with self._changing:
             waiting = [task for task in self._waiting if task.loop is loop and not task.is_given_up]
             late = [task for task in waiting if task.since <= moment]
             for task in late:
@@ -90,7 +95,7 @@ class Tasks:
 
     def settle(self, tasks: Sequence[Task]) -> bool:
         """Whether all of these are to be done, as nobody gave one up; from now on nobody can."""
-        with self._changed:
+        with self._changing:
             wanted = not any(task.is_given_up for task in tasks)
             for task in tasks if wanted else ():
                 task.is_settled = True
@@ -98,14 +103,17 @@ class Tasks:
 
     def wait(self) -> bool:
         """Wait until there is a task; False when there will be none any more."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closed)
-            return bool(self._waiting)
+        while True:
+            with self._changing:
+                if self._waiting or self._closed:
+                    return bool(self._waiting)
+                self._is_idle = True
+            self._bell.get()
 
     def take(self, most: int) -> list[Task]:
         """The next tasks that may be done together and that nobody gave up; from now on they are begun."""
         taken: list[Task] = []
-        with self._changed:
+        with self._changing:
             while self._waiting and len(taken) < most and not (taken and (taken[0].alone or self._waiting[0].alone)):
                 task = self._waiting.popleft()
                 task.is_begun = not task.is_given_up
@@ -115,6 +123,5 @@ class Tasks:
 
     def close(self) -> None:
         """No more tasks come; those that wait are still done."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._closed = True
+        self._wake()

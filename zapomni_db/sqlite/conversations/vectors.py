@@ -1,6 +1,7 @@
 """Vectors of the caller's own, as they are kept: single precision, with their length; beside them a sketch and their signs."""
 
 import math
+import struct
 from collections.abc import Sequence
 
 import apsw
@@ -13,6 +14,7 @@ from zapomni_db.records import LARGEST_NUMBER
 from zapomni_db.sqlite import codes
 from zapomni_db.sqlite.connections import one, rows
 
+_STEP = struct.Struct("=f")
 _BLOCK = 128  # vectors read at once: little enough that no thread asks the system for memory each time
 
 
@@ -20,11 +22,11 @@ def keep(connection: apsw.Connection, given: Sequence[tuple[int, Vector]]) -> No
     """Keep the vectors of documents, by number; inside a transaction."""
     rows, sketches, signs = [], [], []
     for memory, vector in given:
-        check(vector)
+        largest = check(vector)
         value = np.ascontiguousarray(vector, np.float32)
         length, kept = length_of(value), value.tobytes()
         rows.append((memory, len(value), kept, length, codes.checksum(kept)))
-        sketches.append((memory, _sketch(value, length)))
+        sketches.append((memory, sketch(value, length, largest)))
         signs.append((len(value), memory, codes.signs(value)))
     connection.executemany("INSERT INTO document_vector VALUES(?, ?, ?, ?, ?)", rows)
     connection.executemany("INSERT INTO document_sketch VALUES(?, ?)", sketches)
@@ -39,11 +41,12 @@ def drop(connection: apsw.Connection, memory: int) -> None:
     connection.execute("DELETE FROM document_vector WHERE memory = ?", (memory,))
 
 
-def check(vector: Vector) -> None:
-    """InvalidInputError where a vector has no cosine with any other."""
-    is_usable = np.ndim(vector) == 1 and len(vector) and np.abs(vector).max() <= LARGEST_NUMBER
-    if not is_usable:  # which is so for what is not a number too
+def check(vector: Vector) -> float:
+    """The largest number of a vector, whatever its sign; InvalidInputError where it has no cosine with any other."""
+    largest = np.abs(vector).max() if np.ndim(vector) == 1 and len(vector) else math.inf
+    if not largest <= LARGEST_NUMBER:  # which is so for what is not a number too
         raise InvalidInputError(f"a document's vector must be a list of numbers up to {LARGEST_NUMBER:g}")
+    return float(largest)
 
 
 def length_of(vector: Vector) -> float:
@@ -56,11 +59,11 @@ def read(value: bytes) -> Vector:
     return np.frombuffer(value, np.float32)
 
 
-def _sketch(vector: Vector, length: float) -> bytes:
+def sketch(vector: Vector, length: float, largest: float) -> bytes:
     """A vector in steps of a 127th of its largest number, after what a step is at length 1."""
-    step = float(np.abs(vector).max()) / 127 or 1.0
-    steps = np.rint(np.asarray(vector, np.float64) / step).astype(np.int8)
-    return np.float32(step / (length or 1.0)).tobytes() + steps.tobytes()
+    step = largest / 127 or 1.0
+    steps = np.divide(vector, step, dtype=np.float64)
+    return _STEP.pack(step / (length or 1.0)) + np.rint(steps, out=steps).astype(np.int8).tobytes()
 
 
 def likeliest(connection: apsw.Connection, memories: Rows, vector: Vector, count: int) -> Rows:
