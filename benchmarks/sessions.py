@@ -6,10 +6,10 @@ Embedding is left aside on both sides: vectors of texts are made by a job, later
 check, and what it reads is made into the same models, because that is what is asked for. One call after the other, it runs in this
 thread, and once more by `asyncio.to_thread`: a driver that blocks has to be called so from an event loop, as the methods are.
 
-What it writes is made before its clock starts: the terms of a text, digests, JSON, the bytes of a vector. No driver could write
-them otherwise, so what that takes is shown too, as "analysis", and there are two ratios: the plain one, and one in which the bare
-side has to do the analysis as well. Cutting a text into chunks is not in it, nor is the seal of a memory. Words are remembered by
-the process, so the bare side gets other texts of the same kind: neither side finds what the other one has just looked at.
+What it writes is made before its clock starts: the chunks and terms of a text, digests, JSON, the bytes of a vector. No driver could
+write the same rows otherwise, so what that takes is shown too, as "analysis", and there are two ratios: the plain one, and one in which the
+bare side has to do the analysis as well. Words are remembered by the process, so the bare side gets other texts of the same kind:
+neither side finds what the other one has just looked at.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
-from uuid import UUID, uuid4
+from typing import Any
+from uuid import UUID
 
 import apsw
 import numpy as np
-from bare import MEMORY
+from bare_sessions import DIMENSION, FIRST_SESSION, WORKSPACE, Analysis, Bare, BareSides, Statements, merged, recording
 from rich.console import Console
 from rich.table import Table
 from texts import pieces
@@ -39,7 +39,6 @@ from zapomni_core import Document, MemoryEngine, MemoryManager, Message
 from zapomni_core.plugin import Postpone, Provider
 from zapomni_core.provider import Providers
 from zapomni_core.telemetry import NO_TELEMETRY
-from zapomni_core.terms import terms
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore, codes, facets
 from zapomni_db.sqlite.connections import open_connection
@@ -47,18 +46,15 @@ from zapomni_db.sqlite.conversations import documents as document_rows
 from zapomni_db.sqlite.conversations import messages as message_rows
 from zapomni_db.sqlite.conversations import vectors as vector_rows
 from zapomni_db.sqlite.conversations.nearness import EXACT, SURE
-from zapomni_db.sqlite.ids import new_id
 from zapomni_db.sqlite.values import to_micros
 
 MESSAGES, DOCUMENTS = [int(given) for given in sys.argv[1:3]] + [100_000, 20_000][len(sys.argv[1:3]) :]
-DIMENSION = 1536
 TOGETHER = 64
 PER_SESSION = 500
-CALLS = 200
-BLOCK = 20  # calls one after the other, before it is another's turn
+CALLS = 500
 CATEGORIES = 20
 DIFFERENT_TEXTS = 20_000
-WORKSPACE = "default"
+EMBEDDER = HashingEmbedder(512)
 
 
 class Idle:
@@ -68,111 +64,49 @@ class Idle:
         raise Postpone(86_400, "not now")
 
 
-def manager(file: Path) -> tuple[MemoryEngine, MemoryManager]:
+async def manager(file: Path) -> tuple[MemoryEngine, MemoryManager]:
+    """A store that has its first message."""
     offered = Providers([Provider(kind="job", name="embed", factory=lambda _context: Idle())])
-    engine = MemoryEngine(providers=offered, store=SQLiteStore(file), embedder=HashingEmbedder(512))
-    return engine, MemoryManager(engine, embedding_dimension=DIMENSION)
-
-
-class Bare:
-    """A connection like the store's, and the statements that the store runs."""
-
-    def __init__(self, file: Path) -> None:
-        self.connection = open_connection(file, writing=True)
-        self.sessions: dict[str, int] = {}
-        self._memory, self._chunk = (
-            self.connection.execute("SELECT coalesce(max(id), 0) FROM " + table).get for table in ("memory", "chunk")
-        )
-
-    def write(self, prepared: list[dict[str, Any]]) -> None:
-        self.connection.execute("BEGIN IMMEDIATE")
-        for one in prepared:
-            self._write(one)
-        self.connection.execute("COMMIT")
-
-    def _write(self, one: dict[str, Any]) -> None:
-        execute, now = self.connection.execute, time.time_ns() // 1000
-        self._memory += 1
-        self._chunk += 1
-        if one["session"]:
-            self._take_turn(one["session"], now)
-        execute("SELECT id FROM embedder WHERE id = (SELECT value FROM meta WHERE key = 'serving')").fetchall()
-        fixed = (one["uid"], one["kind"], one["session"], one["metadata"], now, self._memory, self._chunk)
-        execute(MEMORY, (*fixed, None, one["seal"], now, one["thread"]))
-        execute("INSERT INTO body VALUES(?, ?)", (self._memory << 20, one["text"]))
-        self.connection.executemany(
-            "INSERT INTO facet VALUES(?, ?)", [(facet, self._memory) for facet in one["facets"]]
-        )
-        execute(
-            "INSERT INTO chunk VALUES(?, ?, 0, ?, 0, ?, '', ?)",
-            (self._chunk, self._memory, len(one["text"]), len(one["text"]), one["length"]),
-        )
-        execute("INSERT INTO term(rowid, terms) VALUES(?, ?)", (self._chunk, one["terms"]))
-        execute("INSERT INTO change(workspace, memory, state) VALUES(?, ?, 'added')", (WORKSPACE, self._memory))
-        execute(
-            "SELECT id FROM job WHERE workspace = ? AND kind = 'embed' AND key = 'embed' AND due_at > 0", (WORKSPACE,)
-        ).fetchall()
-        if one["session"]:
-            execute("INSERT INTO message VALUES(?, ?, 'user')", (self._memory, self.sessions[one["session"]]))
-        if one["vector"] is not None:
-            value, bits, sketch = one["vector"]
-            execute("INSERT INTO document_vector VALUES(?, ?, ?, 1.0, 0)", (self._memory, DIMENSION, value))
-            execute("INSERT INTO document_sketch VALUES(?, ?)", (self._memory, sketch))
-            execute("INSERT INTO document_code VALUES(?, ?, ?)", (DIMENSION, self._memory, bits))
-
-    def _take_turn(self, session: str, now: int) -> None:
-        if session in self.sessions:
-            self.connection.execute(
-                "UPDATE session SET updated_at = ? WHERE workspace = ? AND uid = ?", (now, WORKSPACE, session)
-            )
-        else:
-            self.create_session(session, now)
-
-    def create_session(self, session: str, now: int) -> None:
-        self.sessions[session] = self.connection.execute(
-            "INSERT INTO session(workspace, uid, user_id, metadata, created_at, updated_at) VALUES(?, ?, '', '{}', ?, ?)"
-            " RETURNING id",
-            (WORKSPACE, session, now, now),
-        ).get
-
-
-class BareSides(NamedTuple):
-    """One that commits each, and one that commits many together; each has a file of its own."""
-
-    each: Bare
-    together: Bare
+    engine = MemoryEngine(providers=offered, store=SQLiteStore(file), embedder=EMBEDDER)
+    memory = MemoryManager(engine, embedding_dimension=DIMENSION)
+    await memory.store_message(FIRST_SESSION, "user", "hello")
+    return engine, memory
 
 
 async def bare_side(file: Path) -> Bare:
-    store = SQLiteStore(file)
-    await store.conversations.health()
-    await store.close()
+    """The bare driver on such a store."""
+    engine, _ = await manager(file)
+    await engine.close()
     return Bare(file)
 
 
-def prepared(
-    text: str, session: str = "", metadata: dict[str, Any] | None = None, vector: Any = None
-) -> dict[str, Any]:
-    """What is written of a message or a document, as values for the statements."""
-    kind, found = "message" if session else "document", list(terms(text))
-    kept = None if vector is None else np.asarray(vector, np.float32)
-    return {
-        "uid": new_id(time.time_ns() // 1000),
-        "kind": kind,
-        "session": session,
-        "metadata": json.dumps(metadata or {}),
-        "seal": bytes(16),
-        "thread": hash(session),
-        "text": text.encode(),
-        "facets": facets.facets_of(
-            WORKSPACE, kind=kind, source="", author="", conversation=session, tags=(), metadata=metadata or {}
-        ),
-        "terms": " ".join(found),
-        "length": len(found),
-        "vector": None
-        if kept is None
-        else (kept.tobytes(), codes.signs(kept), vector_rows.sketch(kept, 1.0, vector_rows.check(kept))),
-    }
+async def check_statements(file: Path) -> None:
+    """The bare side is to run what the store runs."""
+    with recording() as transactions:
+        engine, memory = await manager(file)
+        analysis = Analysis(EMBEDDER)
+        text, vector = "the same statements", [1.0] * DIMENSION
+        await memory.create_session("ada", {"plan": 1})
+        await memory.store_message(FIRST_SESSION, "user", text, {"n": 1})
+        await memory.store_message(UUID(int=0), "user", text, {"n": 1})
+        await memory.store_document(text, {"category": 1}, vector)
+        await engine.close()
+    for expected in (
+        analysis.session(),
+        analysis.message(str(FIRST_SESSION), text, {"n": 1}),
+        analysis.message(str(UUID(int=0)), text, {"n": 1}),
+        analysis.document(text, {"category": 1}, vector),
+    ):
+        if [statement for statement, rows in expected.items() for _ in rows] not in transactions:
+            raise SystemExit(f"the store runs other statements: {transactions}")
+
+
+async def check_rows(file: Path) -> None:
+    """What the bare side wrote is to be a sound store."""
+    store = SQLiteStore(file)
+    if problems := await store.check():
+        raise SystemExit(f"the bare side wrote something else: {problems}")
+    await store.close()
 
 
 class BareSearch:
@@ -259,13 +193,18 @@ async def main() -> None:
     vectors = chance.standard_normal((DOCUMENTS, DIMENSION)).astype(np.float32)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        engine, memory = manager(folder / "ours.db")
-        await memory.health_check()
+        await check_statements(folder / "watched.db")
+        engine, memory = await manager(folder / "ours.db")
         bare = BareSides(await bare_side(folder / "each.db"), await bare_side(folder / "together.db"))
-        console.print(await filling(memory, bare, texts, vectors))
-        for table in await calling(folder, memory, bare.together, texts, vectors):
+        analysis = Analysis(EMBEDDER)
+        console.print(await filling(memory, bare, analysis, texts, vectors))
+        for table in await calling(folder, memory, bare.together, analysis, texts=texts, vectors=vectors):
             console.print(table)
         await engine.close()
+        for side in bare:
+            side.connection.close()
+        await check_rows(folder / "each.db")
+        await check_rows(folder / "together.db")
 
 
 def said(texts: list[str]) -> Iterator[tuple[str, str]]:
@@ -294,7 +233,7 @@ class Tally:
         self.wall[who] += time.perf_counter() - began[0]
         self.cpu[who] += time.process_time() - began[1]
 
-    async def add(self, ours: Awaitable[Any], analysis: Callable[[], list[dict[str, Any]]], bare: BareSides) -> None:
+    async def add(self, ours: Awaitable[Any], analysis: Callable[[], list[Statements]], bare: BareSides) -> None:
         """Store some of them: by us, and by the bare driver, durable each and all together."""
         with self.timing("ours"):
             await ours
@@ -302,9 +241,10 @@ class Tally:
             ready = analysis()
         with self.timing("each"):
             for one in ready:
-                bare.each.write([one])
+                bare.each.write(one)
+        joined = merged(ready)
         with self.timing("together"):
-            bare.together.write(ready)
+            bare.together.write(joined)
 
     def row(self, count: int, what: str) -> list[str]:
         cells = [f"{count:,} {what}", f"{count / self.wall['ours']:,.0f}"]
@@ -318,7 +258,9 @@ class Tally:
         return [f"{spent['ours'] / other:.2f}" for other in (spent[side], spent[side] + spent["analysis"])]
 
 
-async def filling(memory: MemoryManager, bare: BareSides, texts: list[str], vectors: np.ndarray) -> Table:
+async def filling(
+    memory: MemoryManager, bare: BareSides, analysis: Analysis, texts: list[str], vectors: np.ndarray
+) -> Table:
     """What is stored a second where 64 wait at once, in turns with the bare driver.
 
     Each of the 64 is told when its message is durable. The bare driver commits each for that; it is quicker where it is given
@@ -335,7 +277,7 @@ async def filling(memory: MemoryManager, bare: BareSides, texts: list[str], vect
         storing = (memory.store_message(UUID(session), "user", text, {"n": 1}) for session, text in batch)
         await tally.add(
             asyncio.gather(*storing),
-            lambda others=others: [prepared(text, session, {"n": 1}) for session, text in others],
+            lambda others=others: [analysis.message(session, text, {"n": 1}) for session, text in others],
             bare,
         )
     table.add_row(*tally.row(MESSAGES, "messages"))
@@ -343,9 +285,11 @@ async def filling(memory: MemoryManager, bare: BareSides, texts: list[str], vect
     for first in range(0, DOCUMENTS, TOGETHER):
         numbers = range(first, min(first + TOGETHER, DOCUMENTS))
         given = [(f"{n} {texts[n % len(texts)]}", {"category": n % CATEGORIES}, vectors[n].tolist()) for n in numbers]
-        others = [(f"{n} {other(texts, n)}", "", *rest) for n, (_, *rest) in zip(numbers, given, strict=True)]
+        others = [(f"{n} {other(texts, n)}", *rest) for n, (_, *rest) in zip(numbers, given, strict=True)]
         storing = (memory.store_document(*one) for one in given)
-        await tally.add(asyncio.gather(*storing), lambda others=others: [prepared(*one) for one in others], bare)
+        await tally.add(
+            asyncio.gather(*storing), lambda others=others: [analysis.document(*one) for one in others], bare
+        )
     table.add_row(*tally.row(DOCUMENTS, "documents"))
     return table
 
@@ -357,7 +301,7 @@ def timed_call(work: Callable[[], Any]) -> float:
 
 
 async def calling(
-    folder: Path, memory: MemoryManager, bare: Bare, texts: list[str], vectors: np.ndarray
+    folder: Path, memory: MemoryManager, bare: Bare, analysis: Analysis, *, texts: list[str], vectors: np.ndarray
 ) -> tuple[Table, Table]:
     """Each method one call after the other, in turns with the bare driver, here and in a thread."""
     wall = ("p50 ms", "p95", "bare p50", "p95", "ratio", "in a thread p50", "p95", "ratio")
@@ -373,27 +317,25 @@ async def calling(
     del everything
     here, in_thread = BareReading(folder / "ours.db"), BareReading(folder / "ours.db")
 
-    def bare_session(_: int) -> None:
-        bare.connection.execute("BEGIN IMMEDIATE")
-        bare.create_session(str(uuid4()), 1)
-        bare.connection.execute("COMMIT")
-
     text = [f"call {number} {texts[number]}" for number in range(CALLS)]
-    listed = [vectors[number].tolist() for number in range(CALLS)]
-    arguments = {
-        "store_message": [(str(sessions[n]), {"n": 1}) for n in range(CALLS)],
-        "store_document": [("", {"category": 1}, listed[n]) for n in range(CALLS)],
-    }
-    analyses = {
-        name: lambda n, given=given: [prepared(f"call {n} {other(texts, n)}", *given[n % CALLS])]
-        for name, given in arguments.items()
+    listed = [vectors[number % DOCUMENTS].tolist() for number in range(CALLS)]
+    analyses: dict[str, Callable[[int], Statements]] = {
+        "create_session": analysis.session,
+        "store_message": lambda n: analysis.message(str(sessions[n % CALLS]), f"call {n} {other(texts, n)}", {"n": 1}),
+        "store_document": lambda n: analysis.document(
+            f"call {n} {other(texts, n)}", {"category": 1}, listed[n % CALLS]
+        ),
     }
     asked = [query.tolist() for query in queries]
+
+    def write(_: BareReading, statements: Statements) -> None:
+        bare.write(statements)
+
     methods: dict[str, tuple[Callable[[int], Awaitable[Any]], Callable[[BareReading, Any], Any]]] = {
-        "create_session": (lambda _: memory.create_session("ada", {"plan": 1}), lambda _, n: bare_session(n)),
+        "create_session": (lambda _: memory.create_session("ada", {"plan": 1}), write),
         "store_message": (
             lambda n: memory.store_message(sessions[n], "user", text[n], {"n": 1}),
-            lambda _, ready: bare.write(ready),
+            write,
         ),
         "get_conversation_history, 100": (
             lambda n: memory.get_conversation_history(sessions[n]),
@@ -401,7 +343,7 @@ async def calling(
         ),
         "store_document": (
             lambda n: memory.store_document(text[n], {"category": 1}, listed[n]),
-            lambda _, ready: bare.write(ready),
+            write,
         ),
         "semantic_search, 10": (lambda n: memory.semantic_search(asked[n]), lambda side, n: side.near(asked[n])),
         "semantic_search, 10 of a twentieth": (
@@ -482,10 +424,10 @@ async def compared(
     ours: Callable[[int], Awaitable[Any]],
     here: Callable[[Any], Any],
     in_thread: Callable[[Any], Any],
-    analysis: Callable[[int], Any] | None = None,
+    prepare: Callable[[int], Any] | None = None,
 ) -> Compared:
-    """What calls take, in turns of so many. What is analysed for the bare side is what it is called with."""
-    figures, analysis = Compared(), analysis or (lambda number: number % CALLS)
+    """What calls take, one of each in turn. What is analysed for the bare side is what it is called with."""
+    figures, prepare = Compared(), prepare or (lambda number: number % CALLS)
 
     async def call_ours(number: int) -> None:
         async with figures.ours.call():
@@ -493,23 +435,22 @@ async def compared(
 
     async def call_bare(number: int) -> None:
         async with figures.analysis.call():
-            ready = analysis(number)
+            ready = prepare(number)
         async with figures.bare.call():
             here(ready)
 
     async def call_threaded(number: int) -> None:
-        ready = analysis(number + CALLS)
+        ready = prepare(number + CALLS)
         async with figures.threaded.call():
             await asyncio.to_thread(in_thread, ready)
 
     turns = [call_ours, call_bare, call_threaded]
     for number in range(3):
         await ours(number)
-    for first in range(3, CALLS, BLOCK):
+    for number in range(3, CALLS):
         turns.append(turns.pop(0))  # whoever comes later finds what the others have just read
         for call in turns:
-            for number in range(first, min(first + BLOCK, CALLS)):
-                await call(number)
+            await call(number)
     return figures
 
 
