@@ -99,21 +99,8 @@ class Analysis:
         first = self._chunk + 1
         self._chunk += len(rows)
         given = values.to_json("metadata", metadata)
-        fixed = (
-            new_id(now),
-            WORKSPACE,
-            kind,
-            "",
-            "",
-            conversation,
-            "[]",
-            given,
-            None,
-            now,
-            self._memory,
-            first,
-            len(rows),
-        )
+        named = (new_id(now), WORKSPACE, kind, "", "", conversation, "[]", given, None, now)
+        fixed = (*named, self._memory, first, len(rows))
         seal = memories.seal_of(fixed, None, encoded, rows)
         kept = facets.facets_of(
             WORKSPACE, kind=kind, source="", author="", conversation=conversation, tags=(), metadata=metadata
