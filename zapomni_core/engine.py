@@ -310,7 +310,7 @@ class MemoryEngine:
         max_tokens: int | None = None,
     ) -> SearchResult:
         """The memories that answer a question, by words and by meaning. Filters are a caller's, or parsed already."""
-        from zapomni_core.search.searching import SearchRequest, search
+        from zapomni_core.search.search import SearchRequest, search
 
         with self.telemetry.span("memory.search_memory") as span:
             request = SearchRequest(

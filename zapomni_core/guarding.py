@@ -44,17 +44,6 @@ class GuardedEmbedder:
             made = await self._inner.embed(texts, query=query, on_batch=on_batch)
             return checked_vectors(made, len(texts), self.identity)
 
-    async def fragments(self, texts: Sequence[str]) -> "list[Vector] | None":
-        """The fragments; None if the embedder within gives none."""
-        from zapomni_core.embedding.checking import checked_fragments
-        from zapomni_core.embedding.embedder import FragmentEmbedder
-
-        if not isinstance(self._inner, FragmentEmbedder):
-            return None
-        with self._one_way():
-            made = await self._inner.fragments(texts)
-            return None if made is None else checked_fragments(made, texts, self.identity)
-
     def tokens(self, text: str) -> int:
         try:
             return index(self._inner.tokens(text))

@@ -54,7 +54,7 @@ class Reprocessing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHit:
-    """A memory that was found, by its best chunk."""
+    """A memory that was found, by its best chunk. `copies` are memories that were left out because they say the same."""
 
     memory_id: str
     text: str
@@ -69,12 +69,14 @@ class SearchHit:
     timestamp: datetime | None
     created_at: datetime
     role: str = ""
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
     """The hits, and how far they can be trusted. `degraded` says what was not searched, and why.
 
+    `memories_searched` counts the memories that meet the filters, where there are any; None where the store does not say.
     `chunks_without_vector` are chunks, of those that meet the filters, that are found by their words only: a job will make
     their vectors.
     """
@@ -83,8 +85,8 @@ class SearchResult:
     confidence: float
     verdict: Verdict
     workspace: str
-    memories_searched: int
-    memories_in_workspace: int
+    memories_searched: int | None
+    filtered: bool = False
     degraded: str | None = None
     chunks_without_vector: int = 0
 

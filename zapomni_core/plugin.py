@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.call import Call, CallContext, current_call
-from zapomni_core.embedding import Embedder, FragmentEmbedder, Profile
+from zapomni_core.embedding import Embedder, Profile
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import DatabaseError, LLMUnavailableError, ProcessingError, ToolError
 from zapomni_core.extraction import Extractor
@@ -45,7 +45,7 @@ from zapomni_db.records import (
     StoreStats,
     Surroundings,
 )
-from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore, Reembedding, Snapshot
+from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore, Reembedding
 
 if TYPE_CHECKING:
     from zapomni_core.sessions import (
@@ -80,7 +80,6 @@ __all__ = [
     "Extraction",
     "Extractor",
     "Filter",
-    "FragmentEmbedder",
     "GraphCounts",
     "GraphStore",
     "InvalidInputError",
@@ -116,7 +115,6 @@ __all__ = [
     "SearchResult",
     "Session",
     "SessionRecord",
-    "Snapshot",
     "StoreStats",
     "SuccessResponse",
     "Surroundings",

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from zapomni_db.filters import Filter
+
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
 
@@ -171,6 +173,64 @@ class ChunkFound:
     timestamp: datetime | None
     created_at: datetime
     role: str = ""
+
+
+class TermCounts(NamedTuple):
+    """How many live chunks a workspace has, and how many of them hold each of some terms. No filter applies."""
+
+    chunks: int
+    holding: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A search, ready for a store to propose chunks for.
+
+    `counts` is what `term_counts` returned for `terms`. `vector` has unit length and was made by `embedder`. The filter
+    applies before each leg is cut to its best `by_terms` or `by_vector` chunks.
+    """
+
+    terms: tuple[str, ...]
+    counts: TermCounts
+    vector: "Vector | None" = None
+    embedder: EmbedderIdentity | None = None
+    wanted: Filter = Filter()
+    by_terms: int = 100
+    by_vector: int = 100
+
+
+class Candidate(NamedTuple):
+    """A chunk that a store proposes.
+
+    `chunk` names it for `chunks`, for a short while. `length` counts its terms, `counts` how often it holds each term of
+    the question. `cosine` is exact, or None while the chunk has no vector. `moment` is the memory's timestamp, or else
+    its creation. `meets` is False for a neighbour that the filter excludes: it is evidence, never a hit.
+    """
+
+    chunk: str
+    memory_id: str
+    length: int
+    counts: tuple[int, ...]
+    cosine: float | None
+    moment: datetime
+    author: str
+    meets: bool = True
+
+
+class Candidates(NamedTuple):
+    """What a store proposes for a question.
+
+    `found` holds every chunk once: the best by terms, the best by vector, and up to four chunks of each memory at most
+    two places away in the same conversation. `links` names such neighbours: (memory, offset, memory). A leg is full when
+    it was cut. `matching` counts the memories that meet the filter, `without_vector` their chunks that have no vector yet.
+    """
+
+    found: list[Candidate]
+    links: list[tuple[str, int, str]]
+    words_full: bool
+    vectors_full: bool
+    matching: int | None
+    without_vector: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from zapomni_db.filters import Filter
 from zapomni_db.records import (
     Added,
+    Candidates,
     ChunkFound,
     Direction,
     DocumentRecord,
@@ -24,99 +25,15 @@ from zapomni_db.records import (
     MessageRecord,
     NewJob,
     NewMemory,
+    Question,
     SessionRecord,
     StoreStats,
     Surroundings,
+    TermCounts,
 )
 
 if TYPE_CHECKING:
-    from zapomni_db.arrays import Mask, Rows, Vector
-
-T = TypeVar("T")
-
-
-class Snapshot(Protocol):
-    """The live chunks of one workspace at one moment, as arrays. Deleted and superseded memories are not in it.
-
-    A chunk is named by its row, 0 to `chunks` - 1, a memory by its place, 0 to `memories` - 1; both grow with the order
-    of insertion. Rows and places mean nothing outside the snapshot.
-    """
-
-    @property
-    def version(self) -> int:
-        """Another number whenever rows or places mean something else."""
-        ...
-
-    @property
-    def embedder(self) -> EmbedderIdentity | None:
-        """Whose vectors these are; None while there are none."""
-        ...
-
-    @property
-    def chunks(self) -> int: ...
-    @property
-    def memories(self) -> int: ...
-    @property
-    def lengths(self) -> Rows:
-        """Number of terms of each chunk."""
-        ...
-
-    @property
-    def places(self) -> Rows:
-        """The place of the memory that each chunk belongs to; never falls from one row to the next."""
-        ...
-
-    @property
-    def moments(self) -> Rows:
-        """When each memory was true, by its timestamp or else its creation: microseconds since 1970, by place."""
-        ...
-
-    @property
-    def neighbours(self) -> Rows:
-        """By place, four places: of the memories two before, one before, one after and two after it in the same
-        conversation, in the order of moment, then insertion; -1 where there is none.
-        """
-        ...
-
-    @property
-    def embedded(self) -> Mask:
-        """Which rows have a vector; that of another is still to be made."""
-        ...
-
-    def postings(self, terms: Collection[str]) -> dict[str, tuple[Rows, Rows]]:
-        """For each of some terms, the rows of the chunks that hold it, growing, and how often each holds it."""
-        ...
-
-    def mask(self, wanted: Filter) -> Mask:
-        """Which rows belong to memories that meet the filter."""
-        ...
-
-    def nearest(self, vector: Vector, count: int, mask: Mask | None = None) -> Rows:
-        """At least the `count` rows that are probably nearest by cosine, in no order; only rows of the mask.
-
-        A vector of another dimension is refused with EmbedderMismatchError.
-        """
-        ...
-
-    def cosines(self, rows: Rows, vector: Vector) -> Vector:
-        """The exact cosine of each of these rows with a unit vector; not a number where a row has no vector yet."""
-        ...
-
-    def sample(self, count: int) -> Rows:
-        """A fixed sample of at most `count` rows: the same rows as long as nothing is added or deleted."""
-        ...
-
-    def authors(self, places: Rows) -> list[str]:
-        """The authors of memories, by place; an empty string where there is none."""
-        ...
-
-    def identifiers(self, places: Rows) -> list[str]:
-        """The ids of memories, by place."""
-        ...
-
-    def found(self, rows: Rows) -> list[ChunkFound]:
-        """Chunks with their text and what is known of their memories."""
-        ...
+    from zapomni_db.arrays import Vector
 
 
 class MemoryStore(Protocol):
@@ -175,8 +92,19 @@ class MemoryStore(Protocol):
         """
         ...
 
-    async def read(self, workspace: str, work: Callable[[Snapshot], T]) -> T:
-        """Run blocking work on a snapshot, in a thread of the store's. Sees everything that any process acknowledged before."""
+    async def term_counts(self, workspace: str, terms: Sequence[str]) -> TermCounts:
+        """How many live chunks there are, and how many of them hold each term."""
+        ...
+
+    async def candidates(self, workspace: str, question: Question) -> Candidates:
+        """The chunks that may answer a question; the core scores them.
+
+        EmbedderMismatchError where the question's vector was made by another embedder than the workspace's.
+        """
+        ...
+
+    async def chunks(self, workspace: str, chunks: Sequence[str]) -> list[ChunkFound]:
+        """Those of these candidates that are still there, in this order, with their texts."""
         ...
 
     async def vectors(self, embedder: EmbedderIdentity, digests: Sequence[bytes]) -> dict[bytes, Vector]:

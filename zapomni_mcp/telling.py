@@ -9,16 +9,18 @@ if TYPE_CHECKING:
 
 def headline(result: "SearchResult") -> str:
     """How many hits there are, how far they can be trusted, and what was searched."""
-    searched = result.memories_searched
-    where = f"{searched:,} memor{'y' if searched == 1 else 'ies'} in workspace '{result.workspace}'"
-    left_out = result.memories_in_workspace - searched
-    filtered = f" (the filters left out {left_out:,})" if left_out else ""
+    where = f"{_memories(result)} in workspace '{result.workspace}'{' that meet the filters' * result.filtered}"
     if not result.hits:
-        return f"Nothing found among {where}{filtered}."
+        return f"Nothing found among {where}."
     count = f"{len(result.hits)} result{'s' * (len(result.hits) != 1)}"
     if result.verdict == "nothing relevant":
-        return f"Probably nothing relevant among {where}{filtered}; the nearest {count}:"
-    return f"Found {count} ({result.verdict} match) among {where}{filtered}:"
+        return f"Probably nothing relevant among {where}; the nearest {count}:"
+    return f"Found {count} ({result.verdict} match) among {where}:"
+
+
+def _memories(result: "SearchResult") -> str:
+    searched = result.memories_searched
+    return "the memories" if searched is None else f"{searched:,} memor{'y' if searched == 1 else 'ies'}"
 
 
 def embedder_words(embedder: "EmbedderIdentity | None") -> str:

@@ -3,7 +3,7 @@
 from zapomni_core.embedding.batches import in_batches
 from zapomni_core.embedding.default import DefaultEmbedder
 from zapomni_core.embedding.digests import digest
-from zapomni_core.embedding.embedder import Embedder, FragmentEmbedder, OnBatch
+from zapomni_core.embedding.embedder import Embedder, OnBatch
 from zapomni_core.embedding.profile import Profile
 from zapomni_core.embedding.tokens import guess_tokens
 from zapomni_core.embedding.worker import Worker
@@ -11,7 +11,6 @@ from zapomni_core.embedding.worker import Worker
 __all__ = [
     "DefaultEmbedder",
     "Embedder",
-    "FragmentEmbedder",
     "OnBatch",
     "Profile",
     "Worker",

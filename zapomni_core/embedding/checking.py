@@ -1,6 +1,5 @@
 """What an embedder made, if it is what was asked for: one that answers rubbish has failed, and is named."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.errors import ProcessingError
@@ -19,15 +18,6 @@ def checked_vectors(made: Any, count: int, identity: "EmbedderIdentity") -> "Vec
         raise ProcessingError(
             f"The embedder '{identity.name}' did not return {count} vectors of {identity.dimension} numbers; {_REMEDY}"
         )
-    return rows
-
-
-def checked_fragments(made: Any, texts: Sequence[str], identity: "EmbedderIdentity") -> "list[Vector]":
-    """For each text at least one row, all of one length; ProcessingError where that is not so, or they are no numbers."""
-    told = [_numbers(one) for one in made] if isinstance(made, Sequence) else []
-    rows = [one for one in told if one is not None and one.ndim == 2 and one.size]  # noqa: PLR2004 (rows and numbers)
-    if not len(rows) == len(told) == len(texts) or len({one.shape[1] for one in rows}) > 1:
-        raise ProcessingError(f"The embedder '{identity.name}' did not return fragments of each text; {_REMEDY}")
     return rows
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zapomni_core.embedding.batches import in_batches
 from zapomni_core.embedding.blas import import_numpy
 from zapomni_core.embedding.embedder import OnBatch
-from zapomni_core.embedding.encoder import Encoder, load_encoder
+from zapomni_core.embedding.encoder import load_encoder
 from zapomni_core.embedding.profile import Profile
 from zapomni_core.embedding.tokens import guess_tokens
 from zapomni_core.embedding.worker import Worker
@@ -51,13 +51,6 @@ class DefaultEmbedder:
         if self._model is None:
             await self._worker.run(self._load)
         return await in_batches(texts, self._encode, self.profile, dimension=DIMENSION, query=query, on_batch=on_batch)
-
-    async def fragments(self, texts: Sequence[str]) -> "list[Vector] | None":
-        """The vectors of every three neighbouring tokens of each text; None where only the package can read its model."""
-        await self.embed([])
-        if not isinstance(self._model, Encoder):
-            return None
-        return await self._worker.run(partial(_fragments, self._model, texts))
 
     async def close(self) -> None:
         await self._worker.close()
@@ -102,13 +95,6 @@ def _encode(model: Any, texts: list[str]) -> Any:
         return model.encode([_readable(text) for text in texts])
     except Exception as error:
         raise ProcessingError("The default embedder failed to embed a text; the log has the cause") from error
-
-
-def _fragments(encoder: Encoder, texts: Sequence[str]) -> "list[Vector]":
-    try:
-        return encoder.fragments([_readable(text) for text in texts])
-    except Exception as error:
-        raise ProcessingError("The default embedder failed to look at a text closely; the log has the cause") from error
 
 
 def _readable(text: str) -> str:

@@ -1,7 +1,7 @@
 """What an embedder must be. Any object of this shape is one; there is nothing to inherit."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from zapomni_core.embedding.profile import Profile
 
@@ -36,15 +36,3 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-@runtime_checkable
-class FragmentEmbedder(Protocol):
-    """An embedder that can also look at texts piece by piece. Search uses that where words tell too little."""
-
-    async def fragments(self, texts: Sequence[str]) -> "list[Vector] | None":
-        """For each text, rows of unit length for short runs of its tokens, in its order, at least one; None: no such look.
-
-        They are compared with each other only. Raises ProcessingError if it cannot embed.
-        """
-        ...

@@ -67,15 +67,16 @@ _FOUND = f"""
 SELECT m.id, c.first_byte, c.last_byte, {CUT}, m.tags, m.timestamp, m.created_at,
     m.uid, m.kind, c.heading, c.start, c.end, m.source, m.author, m.conversation,
     coalesce(message.role, '')
-FROM carray(?) wanted CROSS JOIN chunk c ON c.id = wanted.value CROSS JOIN memory m ON m.id = c.memory
+FROM carray(?1) wanted CROSS JOIN chunk c ON c.id = wanted.value CROSS JOIN memory m ON m.id = c.memory
 LEFT JOIN body ON body.id = {FIRST_PART} LEFT JOIN message ON message.memory = m.id
+WHERE ?2 IS NULL OR m.workspace = ?2
 """  # noqa: S608 - expressions of ours
 _AS_THEY_ARE = ("memory_id", "kind", "heading", "start", "end", "source", "author", "conversation", "role")
 
 
-def found(connection: apsw.Connection, numbers: Rows) -> list[ChunkFound]:
-    """Chunks with their texts and what is known of their memories, in this order."""
-    joined = list(rows(connection, _FOUND, apsw.carray(numbers))) if len(numbers) else []
+def found(connection: apsw.Connection, numbers: Rows, workspace: str | None = None) -> list[ChunkFound]:
+    """Those chunks that are there, in this order, with their texts and what is known of their memories."""
+    joined = list(rows(connection, _FOUND, apsw.carray(numbers), workspace)) if len(numbers) else []
     return [
         ChunkFound(
             text=_text(connection, memory, first_byte, last_byte, cut or b""),

@@ -8,23 +8,35 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
+import numpy as np
 
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreFullError, StoreUnavailableError
-from zapomni_db.records import Added, ChunkFound, EmbedderIdentity, Memory, NewMemory, StoreStats
+from zapomni_db.records import (
+    Added,
+    Candidates,
+    ChunkFound,
+    EmbedderIdentity,
+    Memory,
+    NewMemory,
+    Question,
+    StoreStats,
+    TermCounts,
+)
 from zapomni_db.sqlite import adding, embedders, hiding, memories, purging, reembedding
 from zapomni_db.sqlite.access import Access
 from zapomni_db.sqlite.backup import back_up
 from zapomni_db.sqlite.checking import problems
+from zapomni_db.sqlite.chunks import found
 from zapomni_db.sqlite.connections import last_change, transaction
 from zapomni_db.sqlite.conversations.conversations import SQLiteConversations
 from zapomni_db.sqlite.failures import shown
 from zapomni_db.sqlite.graph.graph import SQLiteGraph
 from zapomni_db.sqlite.jobs import SQLiteJobs
 from zapomni_db.sqlite.restoring import restore_backup
+from zapomni_db.sqlite.search import LiveChunks
 from zapomni_db.sqlite.statistics import statistics
 from zapomni_db.sqlite.values import check_text
-from zapomni_db.store import Snapshot
 
 _END_OF_TIME = 253_402_300_800  # seconds to the year 10000: "whenever it was deleted"
 SWEEP_SECONDS = 60.0
@@ -106,15 +118,25 @@ class SQLiteStore:
                 " (TMPDIR). Free some space and purge again."
             ) from error
 
-    async def read(self, workspace: str, work: Callable[[Snapshot], T]) -> T:
+    async def term_counts(self, workspace: str, terms: Sequence[str]) -> TermCounts:
+        return await self._search(workspace, lambda live: live.term_counts(terms))
+
+    async def candidates(self, workspace: str, question: Question) -> Candidates:
+        return await self._search(workspace, lambda live: live.candidates(question))
+
+    async def chunks(self, workspace: str, chunks: Sequence[str]) -> list[ChunkFound]:
+        numbers = np.array([int(chunk) for chunk in chunks], np.int64)
+        return await self._access.query(lambda connection: found(connection, numbers, workspace))
+
+    async def _search(self, workspace: str, work: Callable[[LiveChunks], T]) -> T:
         check_text("workspace", workspace)
         views = self._access.open().views
 
-        def on_snapshot(connection: apsw.Connection) -> T:
+        def at_one_moment(connection: apsw.Connection) -> T:
             with transaction(connection, "DEFERRED"):
                 return work(views.snapshot(connection, workspace))
 
-        return await self._access.read(on_snapshot)
+        return await self._access.read(at_one_moment)
 
     async def vectors(self, embedder: EmbedderIdentity, digests: Sequence[bytes]) -> dict[bytes, Vector]:
         return await self._access.read(lambda connection: embedders.vectors_by_digest(connection, embedder, digests))

@@ -13,8 +13,7 @@ from zapomni_db.sqlite.connections import last_change
 from zapomni_db.sqlite.embedders import Embedder
 from zapomni_db.sqlite.live import LiveArrays
 from zapomni_db.sqlite.neighbours import link
-from zapomni_db.sqlite.samples import Samples
-from zapomni_db.sqlite.snapshot import SQLiteSnapshot
+from zapomni_db.sqlite.search import LiveChunks
 
 
 class View:
@@ -22,7 +21,7 @@ class View:
 
     def __init__(self, connection: apsw.Connection, workspace: str) -> None:
         self._workspace = workspace
-        self._seq = self._version = 0
+        self._seq = 0
         self._embedder: Embedder | None = None
         self._load(connection)
 
@@ -37,15 +36,13 @@ class View:
             self._load(connection)
         elif changed:
             self._update(connection, changed)
-            self._version = seq
         self._seq = seq
 
-    def snapshot(self, connection: apsw.Connection) -> SQLiteSnapshot:
+    def snapshot(self, connection: apsw.Connection) -> LiveChunks:
         """What it holds now; stays as it is when the view goes on."""
-        return SQLiteSnapshot(
+        return LiveChunks(
             connection=connection,
             workspace=self._workspace,
-            version=self._version,
             serving=self._embedder,
             memory_numbers=self._memories.rows,
             moments=self._moments.rows,
@@ -55,11 +52,10 @@ class View:
             lengths=self._lengths.rows,
             codes=self._codes.rows,
             embedded=self._coded.rows,
-            samples=self._samples,
         )
 
     def _load(self, connection: apsw.Connection) -> None:
-        self._seq = self._version = last_change(connection)
+        self._seq = last_change(connection)
         self._embedder = embedders.serving(connection)
         self._set(live.read_all(connection, self._embedder, self._workspace))
 
@@ -89,7 +85,6 @@ class View:
         self._coded = Column(held.coded)
         self._places = Column(np.repeat(np.arange(len(held.memories)), held.counts))
         self._neighbours = link(np.empty((0, 4), np.int64), held.moments, held.threads)
-        self._samples = Samples()
 
     def _append(self, more: LiveArrays) -> None:
         places = np.arange(len(more.memories)) + len(self._memories.rows)
@@ -102,7 +97,6 @@ class View:
         self._codes.extend(more.codes)
         self._coded.extend(more.coded)
         self._neighbours = link(self._neighbours, self._moments.rows, self._threads.rows, more.threads)
-        self._samples = Samples()
 
 
 class Views:
@@ -113,7 +107,7 @@ class Views:
         self._views: dict[str, View] = {}
         self._lock = threading.Lock()
 
-    def snapshot(self, connection: apsw.Connection, workspace: str) -> SQLiteSnapshot:
+    def snapshot(self, connection: apsw.Connection, workspace: str) -> LiveChunks:
         """The workspace at the moment of the connection's transaction, which must not have read anything before.
 
         Within the lock, so that views only ever go forward: no transaction is older than the view it meets.

@@ -69,7 +69,7 @@ class SearchResult(BaseModel):
     text: str
     similarity_score: float = Field(ge=0.0, le=1.0)
     why: list[str] = Field(
-        default_factory=list, description="The query's words that it holds; translation, meaning, conversation, author."
+        default_factory=list, description="The query's words that it holds; meaning, conversation, author."
     )
     kind: str = "memory"
     heading: str = ""
@@ -79,6 +79,7 @@ class SearchResult(BaseModel):
     conversation: str = ""
     role: str = ""
     timestamp: datetime | None = Field(default=None, description="When it was true, else when it was stored.")
+    copies: list[str] = Field(default_factory=list, description="Ids of memories that say the same.")
 
 
 class SearchMemoryResponse(BaseModel):
@@ -93,8 +94,7 @@ class SearchMemoryResponse(BaseModel):
     verdict: Literal["good", "weak", "nothing relevant"] | None = None
     results: list[SearchResult]
     workspace: str = ""
-    memories_searched: int = Field(default=0, ge=0)
-    memories_in_workspace: int = Field(default=0, ge=0)
+    memories_searched: int | None = Field(default=None, ge=0)
     error: str | None = None
 
 

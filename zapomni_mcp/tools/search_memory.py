@@ -68,7 +68,8 @@ def _hit(number: int, hit: SearchHit) -> str:
     date = (hit.timestamp or hit.created_at).date().isoformat()
     what, heading = kind_words(hit.kind, hit.role, hit.conversation), _heading(hit)
     who, why = (_short(hit.source, 28), _short(hit.author, 18)), ", ".join(hit.why)
-    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", _short(why, 40 - len(heading))]
+    copies = f"also {', '.join(hit.copies)}" if hit.copies else ""
+    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", _short(why, 40 - len(heading)), copies]
     return f"[{number}] {' · '.join(part for part in about if part)}\n{heading}{hit.text.strip()}"
 
 
@@ -97,7 +98,6 @@ def _structured(result: SearchResult) -> SearchMemoryResponse:
         results=[_structured_hit(hit) for hit in result.hits],
         workspace=result.workspace,
         memories_searched=result.memories_searched,
-        memories_in_workspace=result.memories_in_workspace,
     )
 
 
@@ -114,5 +114,6 @@ def _structured_hit(hit: SearchHit) -> FoundMemory:
         author=hit.author,
         conversation=hit.conversation,
         role=hit.role,
+        copies=list(hit.copies),
         timestamp=hit.timestamp or hit.created_at,
     )

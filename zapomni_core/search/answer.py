@@ -1,0 +1,230 @@
+"""Makes an answer of scored chunks: how sure it is, the hits, why each matched, and no more text than was asked for."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from zapomni_core.chunking.graphemes import last_seam
+from zapomni_core.chunking.layout import WORDS
+from zapomni_core.embedding import Profile
+from zapomni_core.models import SearchHit, Verdict
+from zapomni_core.search.score import Scored
+from zapomni_core.terms import Given, words
+from zapomni_db.records import ChunkFound
+from zapomni_db.store import MemoryStore
+
+CHARACTERS_PER_TOKEN = 4
+ABOUT_ALL = 100
+ABOUT_HIT = 160
+"""Characters that an answer has beside the texts of its hits: for its first line, and for each hit."""
+GOES_ON = "…"
+SENTENCE_END = re.compile(
+    r"[.!?…](?=\s|$)|[\u3002\uff01\uff1f]|\n"
+)  # the last three end sentences in Chinese and Japanese
+
+BEST_HITS = 5
+"""Hits that the confidence looks at."""
+NOTHING_BELOW = 0.12
+WEAK_BELOW = 0.5
+HITS_OF_NOTHING = 3
+LEAST_SHARE = 0.2
+"""Of the best score; hits below it are left out."""
+LOOKED_AT = 2
+"""How many times `limit` texts are compared with each other."""
+NEARLY_EQUAL = 0.8
+"""Share of common words from which two texts say the same."""
+NEGATIONS = frozenset(
+    [
+        "no",
+        "not",
+        "never",
+        "none",
+        "nothing",
+        "nobody",
+        "neither",
+        "nor",
+        "without",
+        "cannot",
+        "don",
+        "doesn",
+        "didn",
+        "isn",
+        "aren",
+        "wasn",
+        "weren",
+        "won",
+        "wouldn",
+        "shouldn",
+        "couldn",
+        "hasn",
+        "haven",
+        "hadn",
+        "ain",
+        "не",
+        "нет",
+        "ни",
+        "никогда",
+        "никто",
+        "ничего",
+        "без",
+        "nicht",
+        "kein",
+        "keine",
+        "keinen",
+        "nie",
+        "niemals",
+        "ohne",
+        "nunca",
+        "sin",
+        "ningún",
+        "ninguna",
+        "ne",
+        "pas",
+        "jamais",
+        "aucun",
+        "sans",
+    ]
+)
+
+
+def confidence(scored: Scored, chunks: int, profile: Profile) -> float:
+    """How sure it is that an answer is among the first hits, in [0, 1], of so many chunks in the workspace."""
+    best = scored.best()[:BEST_HITS]
+    if not best:
+        return 0.0
+    cover = min(1.0, max(float(scored.words[number]) for number in best))
+    if scored.cosines is None or profile.confidence is None:
+        return _by_words(cover)
+    bias, of_cover, of_cosine, of_size = profile.confidence
+    cosine = max(float(scored.cosines[number]) for number in best)
+    return _sigmoid(bias + of_cover * cover + of_cosine * cosine + of_size * math.log(max(1, chunks)))
+
+
+def _by_words(cover: float) -> float:
+    return cover
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-value))
+
+
+def verdict(confidence: float) -> Verdict:
+    """The confidence in a word."""
+    if confidence < NOTHING_BELOW:
+        return "nothing relevant"
+    return "weak" if confidence < WEAK_BELOW else "good"
+
+
+async def make_hits(
+    store: MemoryStore,
+    workspace: str,
+    scored: Scored,
+    asked: Mapping[str, Given],
+    sure: float,
+    limit: int,
+) -> list[SearchHit]:
+    """The hits, best first. A hit's score is the confidence times its share of the best score."""
+    best = scored.best()
+    top = max(float(scored.total[best[0]]), 0.0) if best else 0.0
+    worth = [number for number in best if scored.total[number] >= LEAST_SHARE * top]
+    most = min(limit, HITS_OF_NOTHING) if verdict(sure) == "nothing relevant" else limit
+    looked_at = worth[: most * LOOKED_AT]
+    found = await store.chunks(workspace, [scored.chunks[number].chunk for number in looked_at])
+    numbers = {scored.chunks[number].memory_id: number for number in looked_at}
+    hits = []
+    for one, copies in _without_copies(found)[:most]:
+        number = numbers[one.memory_id]
+        share = float(scored.total[number]) / top if top else 1.0
+        hits.append(_hit(one, sure * share, tuple(_reasons(scored, number, asked)), copies))
+    return hits
+
+
+def _without_copies(found: Sequence[ChunkFound]) -> list[tuple[ChunkFound, tuple[str, ...]]]:
+    """One hit for texts that say the same, with the ids of the others."""
+    kept: list[tuple[ChunkFound, frozenset[str], list[str]]] = []
+    for one in found:
+        held = frozenset(words(one.text))
+        same = next((ids for _, other, ids in kept if _say_the_same(held, other)), None)
+        if same is None:
+            kept.append((one, held, []))
+        else:
+            same.append(one.memory_id)
+    return [(one, tuple(ids)) for one, _, ids in kept]
+
+
+def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two texts have nearly the same words, and what differs is neither a number nor a negation."""
+    if len(one & other) < NEARLY_EQUAL * len(one | other):
+        return False
+    return not any(word in NEGATIONS or any(map(str.isdigit, word)) for word in one ^ other)
+
+
+def _hit(found: ChunkFound, score: float, why: tuple[str, ...], copies: tuple[str, ...]) -> SearchHit:
+    return SearchHit(
+        memory_id=found.memory_id,
+        text=found.text.rstrip(),
+        similarity_score=score,
+        why=why,
+        kind=found.kind,
+        heading=found.heading,
+        tags=found.tags,
+        source=found.source,
+        author=found.author,
+        conversation=found.conversation,
+        timestamp=found.timestamp,
+        created_at=found.created_at,
+        role=found.role,
+        copies=copies,
+    )
+
+
+def _reasons(scored: Scored, number: int, asked: Mapping[str, Given]) -> Iterator[str]:
+    """The question's words in a hit as written, then `meaning`, `conversation` and `author` where they counted."""
+    yield from _as_written([given for given, holds in zip(asked.values(), scored.own[number], strict=True) if holds])
+    if scored.meaning_part[number] > scored.words_part[number]:
+        yield "meaning"
+    if scored.lent[number]:
+        yield "conversation"
+    if scored.by_author[number]:
+        yield "author"
+
+
+def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
+    """Whole hits as long as they fit with all that is said of them; the last one cut at a sentence; at least one.
+
+    Where that leaves too little, half of the answer is the first one's text all the same.
+    """
+    room = max(max_tokens * CHARACTERS_PER_TOKEN - ABOUT_ALL, max_tokens * CHARACTERS_PER_TOKEN // 2 + ABOUT_HIT)
+    kept: list[SearchHit] = []
+    for hit in hits:
+        room -= ABOUT_HIT
+        if len(hit.text) > room:
+            shorter = _cut(hit.text, room) if kept else _begun(hit.text, room)
+            if shorter:
+                kept.append(replace(hit, text=shorter))
+            break
+        kept.append(hit)
+        room -= len(hit.text)
+    return kept
+
+
+def _cut(text: str, room: int) -> str:
+    ends = [match.end() for match in SENTENCE_END.finditer(text) if match.end() <= room]
+    return text[: ends[-1]].rstrip() if ends else ""
+
+
+def _begun(text: str, room: int) -> str:
+    """Up to a sentence's end if that is not far too soon, else to that of a word, so that half a number is no answer."""
+    sentences = _cut(text, room)
+    if len(sentences) * 2 >= room > 0:
+        return sentences
+    first, most = len(text) - len(text.lstrip()), max(1, room - len(GOES_ON))
+    words = [match.start() for match in WORDS.pattern.finditer(text, 0, most + 1) if first < match.start() <= most]
+    return text[: words[-1] if words else last_seam(text, 0, most)] + GOES_ON
+
+
+def _as_written(found: Sequence[Given]) -> Iterator[str]:
+    """Each word once, as it was written; of an identifier that is not there itself, the parts that are."""
+    whole = {given.word for given in found if given.part == given.word}
+    yield from dict.fromkeys(given.part for given in found if given.part == given.word or given.word not in whole)

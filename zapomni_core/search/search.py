@@ -1,0 +1,108 @@
+"""The search from end to end: count terms, embed the question, have candidates proposed, score them, make hits."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from zapomni_core.embedding import Embedder
+from zapomni_core.errors import ProcessingError, ZapomniError
+from zapomni_core.masking import without_paths
+from zapomni_core.models import SearchResult
+from zapomni_core.search.answer import confidence, cut_to, make_hits, verdict
+from zapomni_core.search.score import names_known_identifier, score, without_common_words
+from zapomni_core.telemetry import timed
+from zapomni_core.terms import query_terms
+from zapomni_db.arrays import Vector
+from zapomni_db.filters import Filter
+from zapomni_db.records import Candidates, Question, TermCounts
+from zapomni_db.store import MemoryStore
+
+log = logging.getLogger("zapomni.search")
+
+PATIENCE_SECONDS = 20.0
+"""How long a search waits for the embedder before it goes on with words alone."""
+ASKED_AGAIN = 4
+"""How many times as many chunks are asked for where a full leg brought too few memories."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """A search, validated."""
+
+    query: str
+    limit: int = 10
+    wanted: Filter = Filter()
+    max_tokens: int | None = None
+
+
+async def search(store: MemoryStore, embedder: Embedder, workspace: str, request: SearchRequest) -> SearchResult:
+    """The memories of a workspace that answer a question; by words alone where the embedder fails, and then it says so."""
+    asked = query_terms(request.query)
+    terms = tuple(asked)
+    with timed("store"):
+        counts = await store.term_counts(workspace, terms)
+    with timed("embedding"):
+        vector, degraded = await _vector(embedder, request.query, terms, counts)
+    question = Question(terms=terms, counts=counts, vector=vector, embedder=embedder.identity, wanted=request.wanted)
+    with timed("store"):
+        proposed = await _proposed(store, workspace, question, request.limit)
+    scored = score(request.query, question, proposed, embedder.profile)
+    sure = confidence(scored, counts.chunks, embedder.profile)
+    with timed("store"):
+        hits = await make_hits(store, workspace, scored, asked, sure, request.limit)
+    return SearchResult(
+        hits=tuple(hits if request.max_tokens is None else cut_to(hits, request.max_tokens)),
+        confidence=sure,
+        verdict=verdict(sure),
+        workspace=workspace,
+        memories_searched=proposed.matching,
+        filtered=bool(request.wanted),
+        degraded=degraded or _unembedded(proposed.without_vector),
+        chunks_without_vector=proposed.without_vector,
+    )
+
+
+async def _proposed(store: MemoryStore, workspace: str, question: Question, limit: int) -> Candidates:
+    """Candidates from enough memories: one long document can fill a leg."""
+    while True:
+        proposed = await store.candidates(workspace, question)
+        memories = {one.memory_id for one in proposed.found if one.meets}
+        if len(memories) >= limit or not (proposed.words_full or proposed.vectors_full):
+            return proposed
+        question = replace(
+            question, by_terms=question.by_terms * ASKED_AGAIN, by_vector=question.by_vector * ASKED_AGAIN
+        )
+
+
+async def _vector(
+    embedder: Embedder, query: str, terms: tuple[str, ...], counts: TermCounts
+) -> tuple[Vector | None, str | None]:
+    """The vector of a question, or why there is none. In an empty workspace the embedder need not be loaded."""
+    if not counts.chunks or names_known_identifier(query, terms, counts):
+        return None, None
+    telling = without_common_words(query, terms, counts)
+    try:
+        return (await _in_time(embedder, embedder.embed([telling], query=True)))[0], None
+    except ZapomniError as error:
+        log.exception("query_not_embedded")
+        return None, f"Only words were searched, not meaning: {without_paths(str(error)).rstrip('.')}."
+
+
+async def _in_time(embedder: Embedder, work: Awaitable[T]) -> T:
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await work
+    except TimeoutError:
+        name = embedder.identity.name
+        raise ProcessingError(f"The embedder '{name}' took longer than {PATIENCE_SECONDS:g} seconds") from None
+
+
+def _unembedded(chunks: int) -> str | None:
+    if not chunks:
+        return None
+    some = "1 chunk has no vector" if chunks == 1 else f"{chunks:,} chunks have no vector"
+    return f"{some} yet and can be found by words only, not by meaning; search again in a moment."
