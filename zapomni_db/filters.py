@@ -42,6 +42,8 @@ class Filter:
         return sum(map(bool, named)) + len(self.metadata)
 
 
+NO_FILTER = Filter()
+
 _LARGEST_BITS = 10_000  # of a number: Python refuses to write those with more than 4,300 digits
 _FIELDS = {"source": "sources", "kind": "kinds", "conversation": "conversations", "author": "authors"}
 

@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,6 @@ PER_NEIGHBOUR = 4
 """Chunks of a neighbour that are proposed: those nearest to the memory."""
 
 _K1, _B = 1.2, 0.75
-
-T = TypeVar("T")
 
 
 class RankedChunk(NamedTuple):
@@ -58,10 +56,8 @@ def candidates(chunks: Sequence[RankedChunk], question: Question) -> Candidates:
     meeting = [number for number, one in enumerate(chunks) if one.meets]
     cosines = [_cosine(one.vector, question.vector) for one in chunks]
     scores = _word_scores(chunks, question)
-    newest = lambda number: (chunks[number].moment, number)  # noqa: E731 - the order of equal scores
-    by_words = sorted((n for n in meeting if scores[n]), key=lambda n: (scores[n], *newest(n)), reverse=True)
-    near = ((n, cosine) for n in meeting if (cosine := cosines[n]) is not None)
-    by_vector = [n for n, _ in sorted(near, key=lambda pair: (pair[1], *newest(pair[0])), reverse=True)]
+    by_words = _best_first(chunks, {n: scores[n] for n in meeting if scores[n]})
+    by_vector = _best_first(chunks, {n: cosine for n in meeting if (cosine := cosines[n]) is not None})
     best = {*by_words[: question.by_terms], *by_vector[: question.by_vector]}
     beside, links = _beside(chunks, best)
     return Candidates(
@@ -72,6 +68,11 @@ def candidates(chunks: Sequence[RankedChunk], question: Question) -> Candidates:
         matching=len({chunks[n].memory_id for n in meeting}),
         without_vector=sum(chunks[n].vector is None for n in meeting),
     )
+
+
+def _best_first(chunks: Sequence[RankedChunk], scores: Mapping[int, float]) -> list[int]:
+    """Of equal scores the newest first."""
+    return sorted(scores, key=lambda n: (scores[n], chunks[n].moment, n), reverse=True)
 
 
 def _cosine(vector: Vector | None, asked: Vector | None) -> float | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from zapomni_db.filters import Filter
+from zapomni_db.filters import NO_FILTER, Filter
 
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
@@ -194,7 +194,7 @@ class Question:
     counts: TermCounts
     vector: "Vector | None" = None
     embedder: EmbedderIdentity | None = None
-    wanted: Filter = Filter()
+    wanted: Filter = NO_FILTER
     by_terms: int = 100
     by_vector: int = 100
 

@@ -117,12 +117,7 @@ def verdict(confidence: float) -> Verdict:
 
 
 async def make_hits(
-    store: MemoryStore,
-    workspace: str,
-    scored: Scored,
-    asked: Mapping[str, Given],
-    sure: float,
-    limit: int,
+    store: MemoryStore, workspace: str, scored: Scored, asked: Mapping[str, Given], *, sure: float, limit: int
 ) -> list[SearchHit]:
     """The hits, best first. A hit's score is the confidence times its share of the best score."""
     best = scored.best()

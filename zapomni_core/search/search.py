@@ -15,7 +15,7 @@ from zapomni_core.search.score import names_known_identifier, score, without_com
 from zapomni_core.telemetry import timed
 from zapomni_core.terms import query_terms
 from zapomni_db.arrays import Vector
-from zapomni_db.filters import Filter
+from zapomni_db.filters import NO_FILTER, Filter
 from zapomni_db.records import Candidates, Question, TermCounts
 from zapomni_db.store import MemoryStore
 
@@ -35,7 +35,7 @@ class SearchRequest:
 
     query: str
     limit: int = 10
-    wanted: Filter = Filter()
+    wanted: Filter = NO_FILTER
     max_tokens: int | None = None
 
 
@@ -53,7 +53,7 @@ async def search(store: MemoryStore, embedder: Embedder, workspace: str, request
     scored = score(request.query, question, proposed, embedder.profile)
     sure = confidence(scored, counts.chunks, embedder.profile)
     with timed("store"):
-        hits = await make_hits(store, workspace, scored, asked, sure, request.limit)
+        hits = await make_hits(store, workspace, scored, asked, sure=sure, limit=request.limit)
     return SearchResult(
         hits=tuple(hits if request.max_tokens is None else cut_to(hits, request.max_tokens)),
         confidence=sure,
