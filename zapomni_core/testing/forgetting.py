@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
-from zapomni_core.testing.snapshots import SnapshotContract
+from zapomni_core.testing.search import SearchContract
 from zapomni_core.testing.stores import kept, searchable
 from zapomni_db.errors import MemoryNotFoundError
 from zapomni_db.store import MemoryStore
 
 
-class ForgettingContract(SnapshotContract):
+class ForgettingContract(SearchContract):
     """Nothing is lost but what was purged."""
 
     async def test_replacing_takes_the_old_one_out_of_the_search_and_links_both(self, store: MemoryStore) -> None:

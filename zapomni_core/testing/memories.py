@@ -11,7 +11,7 @@ import pytest
 
 from zapomni_core.testing.forgetting import ForgettingContract
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import kept, searchable
+from zapomni_core.testing.stores import ask, kept, searchable
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError, MemoryNotFoundError
 from zapomni_db.store import MemoryStore
 
@@ -81,7 +81,8 @@ class MemoryStoreContract(ForgettingContract):
             conversation=text,
         )
         memory = await kept(store, (await store.add(WORKSPACE, new, EMBEDDER)).memory_id)
-        (found,) = await store.read(WORKSPACE, lambda snapshot: snapshot.found(snapshot.sample(1)))
+        proposed = await ask(store, "", vector=sample_vector("any"))
+        (found,) = await store.chunks(WORKSPACE, [one.chunk for one in proposed.found])
         for one in (memory, found):
             assert (one.text, one.kind, one.tags) == (text, text, (text,))
             assert (one.source, one.author, one.conversation) == (text, text, text)

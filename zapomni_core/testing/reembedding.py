@@ -4,14 +4,13 @@ import time
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import StoreContract, add
+from zapomni_core.testing.stores import StoreContract, add, ask
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import EmbedderIdentity
-from zapomni_db.store import MemoryStore, Reembedding, Snapshot
+from zapomni_db.store import MemoryStore, Reembedding
 
 ANOTHER = replace(EMBEDDER, model="better", dimension=40)
 
@@ -31,7 +30,7 @@ class ReembeddingContract(StoreContract):
         assert await best_by_vector(other, "memory 3") == "memory 3"
         await store.switch(ANOTHER)
         assert await other.embedder() == ANOTHER
-        assert await best_by_vector(other, "memory 3") == "memory 3"
+        assert await best_by_vector(other, "memory 3", ANOTHER) == "memory 3"
         assert await other.vectors(EMBEDDER, [sample_chunk("memory 3").digest]) == {}
         assert await store.check() == []
 
@@ -41,7 +40,7 @@ class ReembeddingContract(StoreContract):
         await refill(store, ANOTHER)
         await store.switch(ANOTHER)
         await store.restore(WORKSPACE, hidden)
-        assert await best_by_vector(store, "hidden") == "hidden"
+        assert await best_by_vector(store, "hidden", ANOTHER) == "hidden"
 
     async def test_a_switch_is_refused_while_vectors_are_missing(self, store: ReembeddingStore) -> None:
         await add(store, "first")
@@ -62,7 +61,7 @@ class ReembeddingContract(StoreContract):
             await add(store, "second")
         chunk = replace(sample_memory("second").chunks[0], vector=sample_vector("second", ANOTHER.dimension))
         await store.add(WORKSPACE, sample_memory("second", chunk), ANOTHER)
-        assert await best_by_vector(store, "second") == "second"
+        assert await best_by_vector(store, "second", ANOTHER) == "second"
 
     async def test_a_memory_that_was_purged_meanwhile_is_no_obstacle(self, store: ReembeddingStore) -> None:
         gone = await add(store, "gone")
@@ -86,17 +85,17 @@ class ReembeddingContract(StoreContract):
         await add(store, "before")
         await store.add(WORKSPACE, sample_memory("later", replace(sample_chunk("later"), vector=None)), EMBEDDER)
         await add(store, "after")
-        assert await words_and_cosines(other, "later") == ([1], {0: True, 1: False, 2: True}, [0, 2])
+        assert await words_and_cosines(other, "later") == (1, [True, False, True], 1)
         assert await store.check() == []
         assert await refill(store, EMBEDDER) == [1, 0]
-        assert await words_and_cosines(other, "later") == ([1], {0: True, 1: True, 2: True}, [0, 1, 2])
+        assert await words_and_cosines(other, "later") == (1, [True] * 3, 0)
         assert await best_by_vector(other, "later") == "later"
         assert await store.check() == []
 
     async def test_a_store_without_any_vector_can_be_searched(self, store: ReembeddingStore) -> None:
         parts = replace(sample_chunk("one two", 0, 3), vector=None), replace(sample_chunk("one two", 4), vector=None)
         await store.add(WORKSPACE, sample_memory("one two", *parts), EMBEDDER)
-        assert await words_and_cosines(store, "two") == ([1], {0: False, 1: False}, [])
+        assert await words_and_cosines(store, "two") == (1, [False], 2)
         assert await refill(store, EMBEDDER, limit=1) == [2, 1, 0]
         assert await best_by_vector(store, "two") == "two"
 
@@ -113,27 +112,16 @@ async def refill(store: Reembedding, embedder: EmbedderIdentity, limit: int = 10
         await store.fill(embedder, vectors)
 
 
-async def words_and_cosines(store: MemoryStore, text: str) -> tuple[list[int], dict[int, bool], list[int]]:
-    """The rows that hold a word, which rows have a cosine with it, and which are among the nearest."""
-    vector = sample_vector(text)
-
-    def look(snapshot: Snapshot) -> tuple[list[int], dict[int, bool], list[int]]:
-        numbers = np.isfinite(snapshot.cosines(np.arange(snapshot.chunks), vector)).tolist()
-        assert snapshot.embedded.tolist() == numbers
-        near = sorted(snapshot.nearest(vector, snapshot.chunks).tolist())
-        return snapshot.postings([text])[text][0].tolist(), dict(enumerate(numbers)), near
-
-    return await store.read(WORKSPACE, look)
+async def words_and_cosines(store: MemoryStore, text: str) -> tuple[int, list[bool], int]:
+    """How many chunks hold a word, which proposed ones have a cosine with it, and how many have no vector yet."""
+    proposed = await ask(store, text)
+    (holding,) = (await store.term_counts(WORKSPACE, [text])).holding
+    return holding, [one.cosine is not None for one in proposed.found], proposed.without_vector
 
 
-async def best_by_vector(store: MemoryStore, text: str) -> str:
-    """The text of the chunk that is nearest by the serving embedder's vectors."""
-
-    def look(snapshot: Snapshot) -> str:
-        assert snapshot.embedder is not None
-        vector = sample_vector(text, snapshot.embedder.dimension)
-        rows = snapshot.nearest(vector, 3)
-        best = snapshot.cosines(rows, vector).argmax()
-        return snapshot.found(rows[best : best + 1])[0].text
-
-    return await store.read(WORKSPACE, look)
+async def best_by_vector(store: MemoryStore, text: str, embedder: EmbedderIdentity = EMBEDDER) -> str:
+    """The text of the chunk that is nearest by the vectors of an embedder, which must serve."""
+    vector = sample_vector(text, embedder.dimension)
+    proposed = await ask(store, "", vector=vector, embedder=embedder)
+    best = max(proposed.found, key=lambda one: one.cosine or -1)
+    return (await store.chunks(WORKSPACE, [best.chunk]))[0].text

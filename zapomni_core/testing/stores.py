@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import EllipsisType
 from typing import Any
 
-import numpy as np
 import pytest_asyncio
 
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
-from zapomni_db.records import Memory
+from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
+from zapomni_db.arrays import Vector
+from zapomni_db.filters import NO_FILTER, Filter
+from zapomni_db.records import Candidates, EmbedderIdentity, Memory, Question
 from zapomni_db.store import MemoryStore
 
 
@@ -46,8 +48,26 @@ async def kept(store: MemoryStore, memory_id: str) -> Memory:
     return memory
 
 
-async def searchable(store: MemoryStore, workspace: str = WORKSPACE) -> list[str]:
-    """The texts of all chunks that a search sees."""
-    return await store.read(
-        workspace, lambda snapshot: [one.text for one in snapshot.found(np.arange(snapshot.chunks))]
+async def ask(
+    store: MemoryStore,
+    words: str,
+    *,
+    workspace: str = WORKSPACE,
+    terms: tuple[str, ...] | None = None,
+    vector: Vector | EllipsisType | None = ...,
+    embedder: EmbedderIdentity = EMBEDDER,
+    **fields: Any,
+) -> Candidates:
+    """What a store proposes for some words and their vector, or for another vector or none."""
+    asked = tuple(words.split()) if terms is None else terms
+    counts = await store.term_counts(workspace, asked)
+    near = sample_vector(words) if vector is ... else vector
+    return await store.candidates(
+        workspace, Question(terms=asked, counts=counts, vector=near, embedder=embedder, **fields)
     )
+
+
+async def searchable(store: MemoryStore, workspace: str = WORKSPACE, wanted: Filter = NO_FILTER) -> list[str]:
+    """The texts of all chunks with a vector that a search finds, in the order of insertion."""
+    proposed = await ask(store, "", workspace=workspace, vector=sample_vector("any"), wanted=wanted, by_vector=10_000)
+    return [one.text for one in await store.chunks(workspace, [one.chunk for one in proposed.found if one.meets])]
