@@ -431,13 +431,15 @@ class MemoryEngine:
         return await self._parts.extractor.extract(text, timestamp=timestamp)
 
     async def embed_entities(self, on_made: "Callable[[int], Awaitable[None]] | None" = None) -> int:
-        """Give a vector to every entity that has none; how many. The embedder is not loaded where all have one."""
+        """Give a vector to every entity of the workspace that has none; how many. The embedder is not loaded where all have one."""
         from zapomni_core.reindexing import embed_entities
 
         identity = await self.memories.embedder()
-        if identity is None or not await self.graph.without_vector(identity, 1):
+        if identity is None or not await self.graph.without_vector(identity, 1, self.workspace):
             return 0
-        return await self.with_embedder(lambda embedder: embed_entities(self.memories, embedder, on_made))
+        return await self.with_embedder(
+            lambda embedder: embed_entities(self.memories, embedder, self.workspace, on_made)
+        )
 
     async def embed(self, texts: list[str]) -> "list[Vector]":
         """Vectors of texts by the store's embedder, for plugins."""

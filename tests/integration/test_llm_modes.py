@@ -285,6 +285,25 @@ async def test_without_waiting_the_answer_is_a_receipt_and_the_job_reads_it(zapo
         await until(is_read)
 
 
+async def test_a_memory_of_one_workspace_is_not_sent_to_the_model_of_another(zapomni, server):
+    server.always(refuse(401))
+    async with zapomni("queue_retry", settings={"workspace": "alpha"}) as app:
+        _, record = await add(app, "Ada is private to alpha.")
+    server.always(answer(READ))
+    before = server.count
+    async with zapomni("queue_retry", settings={"workspace": "beta"}) as app:
+        jobs = app.app.engine.jobs
+        assert await jobs.retry("alpha") == 1  # due, and before any job of beta
+        await add(app, wait_for_completion=False)
+
+        async def is_done():
+            return (await jobs.counts("beta")).done
+
+        await until(is_done)
+        assert (await jobs.get("alpha", record["job_id"])).state == "queued"
+    assert [TEXT in request.prompt for request in server.requests[before:]] == [True]
+
+
 async def test_a_job_of_a_memory_that_was_deleted_meanwhile_reads_nothing_and_says_so(zapomni, server):
     server.always(refuse(401))
     async with zapomni("queue_retry") as app:
