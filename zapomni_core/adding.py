@@ -11,7 +11,7 @@ from zapomni_core.call import report_progress
 from zapomni_core.chunking import Chunk, chunk
 from zapomni_core.embedding import Embedder, digest
 from zapomni_core.extracting import UNREAD, Reading
-from zapomni_core.intake import Particulars, read_particulars
+from zapomni_core.intake import Particulars, key_of, read_particulars
 from zapomni_core.telemetry import timed
 from zapomni_core.terms import terms
 from zapomni_db.records import NewChunk, NewJob, NewMemory
@@ -44,6 +44,7 @@ async def prepare(
     *,
     replaces: str | None = None,
     reading: Reading = UNREAD,
+    by: str = "",
 ) -> NewMemory:
     """A memory ready to be kept. Vectors of contents that were embedded before are taken from the store."""
     particulars = read_particulars(metadata)
@@ -56,6 +57,8 @@ async def prepare(
         text=text,
         metadata=metadata,
         chunks=chunks,
+        embedder=embedder.identity,
+        key=key_of(text, metadata),
         tags=particulars.tags,
         source=particulars.source,
         author=particulars.author,
@@ -64,6 +67,7 @@ async def prepare(
         replaces=replaces,
         extraction=reading.extraction,
         jobs=reading.jobs,
+        by=by,
     )
 
 
@@ -80,7 +84,7 @@ def prepare_for_words(
         source=particulars.source,
         author=particulars.author,
         timestamp=particulars.timestamp,
-        merge=False,
+        embedder=embedder.identity,
         jobs=jobs,
     )
 

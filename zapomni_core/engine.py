@@ -2,16 +2,16 @@
 
 import copy
 import logging
-import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from zapomni_core.call import call_context
 from zapomni_core.errors import ConfigurationError, LLMUnavailableError
 from zapomni_core.extracting import KIND, UNREAD, Reading, kept_unread, read, read_kept, read_later
-from zapomni_core.intake import clean_metadata, clean_text, preview, read_particulars
+from zapomni_core.intake import clean_metadata, clean_text, key_of, preview, read_particulars
 from zapomni_core.jobs.kinds import kind_by
 from zapomni_core.models import EngineStats, HostStats, MemoryResult, Reprocessing, SearchResult, UnreadMemory
 from zapomni_core.parts import Parts
@@ -20,13 +20,14 @@ from zapomni_core.settings import Settings
 from zapomni_core.telemetry import Telemetry, timed
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 from zapomni_db.filters import Filter, parse_filter
+from zapomni_db.records import Change
 from zapomni_db.texts import check_encodable
 
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
-    from zapomni_db.records import Added, Extraction, Job, Memory, NewJob
+    from zapomni_db.records import Added, Event, Extraction, Job, Memory, NewJob, Order, Page, State
     from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore
 
 log = logging.getLogger("zapomni.engine")
@@ -36,6 +37,8 @@ T = TypeVar("T")
 LONGEST_QUERY = 1000
 MOST_HITS = 100
 SETTLE_SECONDS = 5.0
+INDEXED = ("author", "timestamp", "conversation", "language")
+"""Metadata that is part of what is indexed."""
 
 
 class MemoryEngine:
@@ -52,6 +55,7 @@ class MemoryEngine:
     ) -> None:
         self.settings = settings or Settings()
         self.workspace = self.settings.workspace
+        self.program = ""
         self.host_stats: Callable[[], HostStats] = HostStats
         self._parts = Parts(self.settings, providers, store, embedder, extractor)
 
@@ -60,6 +64,12 @@ class MemoryEngine:
         other = copy.copy(self)
         other.workspace = Settings.model_validate({"workspace": name}).workspace
         return other
+
+    @property
+    def by(self) -> str:
+        """Who changes memories here: the client of the current call, or the program."""
+        context = call_context.get()
+        return context.client if context and context.client else self.program
 
     @property
     def memories(self) -> "MemoryStore":
@@ -219,8 +229,8 @@ class MemoryEngine:
         """Keep a text and let it be read, if the user wants that: in the order that the mode asks for."""
         if not self._parts.extracts:
             return await self._add(text, metadata, replaces, UNREAD)
-        same = await self._parts.store.find_same(self.workspace, text, metadata)
-        if same and (known := await self._known(same)):
+        same = await self._parts.store.get(self.workspace, key=key_of(text, metadata))
+        if same and (known := await self._known(same.id)):
             return await self._add(text, metadata, replaces, known)
         if not wait and self.asks_llm:
             return await self._add(text, metadata, replaces, read_later(self.reading_kind(KIND)))
@@ -233,20 +243,13 @@ class MemoryEngine:
         with timed("extraction"):
             return await read_kept(self, kept, text, timestamp)
 
-    async def _read_first(self, text: str, timestamp: datetime, same: str | None) -> Reading:
+    async def _read_first(self, text: str, timestamp: datetime, same: "Memory | None") -> Reading:
         """What is read in a text that is kept only with it."""
         try:
             with timed("extraction"):
                 return await read(self._parts.extractor, text, timestamp)
         except LLMUnavailableError as error:
-            raise LLMUnavailableError(error.failure.saying(await self._as_before(same))) from error
-
-    async def _as_before(self, same: str | None) -> str:
-        """What is told where nothing was stored: that the same memory is there, if it is."""
-        there = await self._parts.store.get(self.workspace, same) if same else None
-        if there is None or there.deleted_at:
-            return "Nothing was stored."
-        return f"Nothing was changed: the same memory was stored before and stays as it is, not read. ID: {there.id}"
+            raise LLMUnavailableError(error.failure.saying(_as_before(same))) from error
 
     async def _known(self, same: str) -> Reading | None:
         """What the extractor read in a memory before, so that there is nothing to ask it; None where it has not read it."""
@@ -263,10 +266,13 @@ class MemoryEngine:
         from zapomni_core.adding import attended, prepare
 
         async def add(embedder: "Embedder") -> "Added":
-            memory = await prepare(text, metadata, embedder, self._parts.reuse, replaces=replaces, reading=reading)
-            writing = self._parts.store.add(self.workspace, memory, embedder.identity)
+            memory = await prepare(
+                text, metadata, embedder, self._parts.reuse, replaces=replaces, reading=reading, by=self.by
+            )
+            writing = self._parts.store.add(self.workspace, [memory])
             with timed("store"):
-                return await attended(writing, len(memory.chunks) + 2, "writing")
+                (added,) = await attended(writing, len(memory.chunks) + 2, "writing")
+                return added
 
         added = await self._parts.embedding(add)
         if added.job_ids:
@@ -336,9 +342,67 @@ class MemoryEngine:
         """A memory by its id, deleted and replaced ones too; MemoryNotFoundError where there is none."""
         return self._there(await self._parts.store.get(self.workspace, memory_id), memory_id)
 
+    async def list_memories(
+        self,
+        filters: Mapping[str, Any] | Filter | None = None,
+        *,
+        state: "State" = "live",
+        order: "Order" = "newest",
+        after: str = "",
+        limit: int = 20,
+    ) -> "Page":
+        """Memories that meet the filters, a page at a time; `after` is what the page before said."""
+        wanted = filters if isinstance(filters, Filter) else parse_filter(filters)
+        return await self._parts.store.list_memories(
+            self.workspace, wanted, state=state, order=order, after=after, limit=_check_limit(limit)
+        )
+
+    async def update_metadata(
+        self,
+        memory_id: str,
+        changes: Mapping[str, Any] | None = None,
+        *,
+        remove: Sequence[str] = (),
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+    ) -> "Memory":
+        """Change a memory's metadata in place, without a new version.
+
+        InvalidInputError for `author`, `timestamp`, `conversation` and `language`, which the search index is made of: these
+        change by a new version only (`add_memory` with `replaces`).
+        """
+        changes = clean_metadata(changes)
+        _check_in_place([*changes, *remove])
+        while True:
+            memory = await self.get_memory(memory_id)
+            metadata = {key: value for key, value in memory.metadata.items() if key not in remove} | changes
+            kept = [tag for tag in read_particulars(metadata).tags if tag not in remove_tags]
+            if add_tags or remove_tags:
+                metadata["tags"] = list(dict.fromkeys([*kept, *add_tags]))
+            metadata = clean_metadata({key: value for key, value in metadata.items() if key != "tags" or value})
+            particulars = read_particulars(metadata)
+            changed = await self._parts.store.change(
+                self.workspace,
+                memory_id,
+                Change(
+                    metadata=metadata,
+                    instead_of=memory.metadata,
+                    tags=particulars.tags,
+                    source=particulars.source,
+                ),
+                by=self.by,
+            )
+            if changed is not None:
+                return changed
+
+    async def history(self, memory_id: str) -> "Sequence[Event]":
+        """What happened to a memory, in order: when, what, and by which client or command."""
+        memory = await self.get_memory(memory_id)
+        return await self._parts.store.history(self.workspace, memory.id)
+
     async def delete_memory(self, memory_id: str) -> "Memory":
         """Hide a memory from every search; it can be restored until `purge` removes it."""
-        memory = await self._parts.store.delete(self.workspace, memory_id)
+        memory = await self._parts.store.change(self.workspace, memory_id, Change(deleted=True), by=self.by)
         if memory is None:
             there = await self.get_memory(memory_id)
             raise MemoryNotFoundError(f"memory {there.id} is deleted already, and can be restored")
@@ -346,7 +410,7 @@ class MemoryEngine:
 
     async def restore_memory(self, memory_id: str) -> "Memory":
         """Bring a deleted memory back, or one that was replaced by a memory that is deleted; the one that is there now."""
-        memory = await self._parts.store.restore(self.workspace, memory_id)
+        memory = await self._parts.store.change(self.workspace, memory_id, Change(deleted=False), by=self.by)
         there = None if memory else await self._parts.store.get(self.workspace, memory_id)
         if there and there.replaced_by:
             raise MemoryNotFoundError(
@@ -357,13 +421,24 @@ class MemoryEngine:
         return self._there(memory, memory_id, "deleted memory")
 
     async def list_deleted(self, *, days: float = 0) -> list[str]:
-        """The ids of the memories that were deleted more than so many days ago, the last deleted first."""
-        return await self._parts.store.list_deleted(self.workspace, deleted_before=_days_ago(days))
+        """The ids of the memories that were deleted more than so many days ago."""
+        before = datetime.now(UTC) - timedelta(days=days)
+        found: list[str] = []
+        after = ""
+        while True:
+            page = await self.list_memories(state="deleted", after=after, limit=MOST_HITS)
+            # For 0 days all of them: a memory may have been deleted by a clock that was ahead.
+            found += [one.id for one in page.memories if not days or (one.deleted_at and one.deleted_at < before)]
+            after = page.after
+            if not after:
+                return found
 
     async def purge(self, *, days: float = 0, memory_ids: Sequence[str] | None = None) -> int:
         """Remove for good what was deleted more than so many days ago, only those named if any are; how many are gone."""
-        before = _days_ago(days)
-        return await self._parts.store.purge(self.workspace, deleted_before=before, memory_ids=memory_ids)
+        chosen = await self.list_deleted(days=days)
+        if memory_ids is not None:
+            chosen = [memory_id for memory_id in chosen if memory_id in memory_ids]
+        return await self._parts.store.purge(self.workspace, chosen)
 
     async def health(self) -> list[str]:
         """What keeps the store from being read and written now, a sentence each; quick."""
@@ -455,9 +530,17 @@ class MemoryEngine:
         return memory
 
 
-def _days_ago(days: float) -> float:
-    """In seconds since 1970; for 0 days the end of time, because a memory may have been deleted by a clock that was ahead."""
-    return time.time() - days * 24 * 60 * 60 if days else math.inf
+def _as_before(same: "Memory | None") -> str:
+    """What to say where nothing was stored: that the same memory is there, if it is."""
+    if same is None or same.deleted_at:
+        return "Nothing was stored."
+    return f"Nothing was changed: the same memory was stored before and stays as it is, not read. ID: {same.id}"
+
+
+def _check_in_place(keys: Sequence[str]) -> None:
+    for key in keys:
+        if key in INDEXED:
+            raise InvalidInputError(f"metadata.{key} can only be changed by a new version: add_memory with replaces")
 
 
 def _check_query(query: str) -> str:

@@ -1,5 +1,6 @@
 """What comes in: text and metadata, checked, and what the pipeline reads out of them. Problems name the field and the rule."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -59,6 +60,12 @@ def clean_metadata(metadata: Any) -> dict[str, Any]:
         raise InvalidInputError(f"metadata exceeds maximum length ({LONGEST_METADATA:,} characters as JSON)")
     check_encodable("metadata", encoded)
     return cleaned
+
+
+def key_of(text: str, metadata: Mapping[str, Any]) -> str:
+    """What memories of the same text and metadata have in common, whatever the order of the keys."""
+    said = json.dumps([text, metadata], sort_keys=True)
+    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 
 def read_particulars(metadata: Mapping[str, Any]) -> Particulars:

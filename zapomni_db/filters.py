@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.texts import check_encodable
+
+if TYPE_CHECKING:
+    from zapomni_db.records import Memory
 
 Scalar = str | int | float | bool | None
 
@@ -20,7 +23,8 @@ class Filter:
     """What a memory must be to be searched. An empty part asks for nothing.
 
     `tags` must all be there; of `sources`, `kinds`, `conversations`, `authors` and of each metadata key, any one value.
-    Metadata that is a list has each of its values. Dates are inclusive, on the timestamp, else on the creation.
+    Metadata that is a list has each of its values. Dates are inclusive, on the timestamp, else on the creation;
+    `created_from` and `created_to` on the creation alone.
     """
 
     tags: tuple[str, ...] = ()
@@ -30,6 +34,8 @@ class Filter:
     authors: tuple[str, ...] = ()
     date_from: datetime | None = None
     date_to: datetime | None = None
+    created_from: datetime | None = None
+    created_to: datetime | None = None
     metadata: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -152,3 +158,40 @@ def _moment(key: str, value: Any, *, end: bool) -> datetime:
             f"filters.{key} must be a date such as 2026-05-08 or 2026-05-08T12:00:00+00:00"
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def meets(memory: "Memory", wanted: Filter) -> bool:
+    """Whether a memory meets a filter: for stores that look at one memory after the other."""
+    moment = memory.timestamp or memory.created_at
+    named = (
+        (wanted.sources, memory.source),
+        (wanted.kinds, memory.kind),
+        (wanted.conversations, memory.conversation),
+        (wanted.authors, memory.author),
+    )
+    bounds = (
+        (wanted.date_from, moment, 1),
+        (wanted.date_to, moment, -1),
+        (wanted.created_from, memory.created_at, 1),
+        (wanted.created_to, memory.created_at, -1),
+    )
+    return (
+        set(wanted.tags) <= set(memory.tags)
+        and all(not asked or value in asked for asked, value in named)
+        and all(bound is None or (value >= bound if sign > 0 else value <= bound) for bound, value, sign in bounds)
+        and all(
+            key in memory.metadata and any(_holds(memory.metadata[key], one) for one in asked)
+            for key, asked in wanted.metadata.items()
+        )
+    )
+
+
+def _holds(value: Any, asked: Scalar) -> bool:
+    """Whether a value of metadata is what is asked for, or lists it. 1 is 1.0, but neither true nor "1"."""
+    if isinstance(value, list | tuple):
+        return any(_is(one, asked) for one in value)
+    return _is(value, asked)
+
+
+def _is(value: Any, asked: Scalar) -> bool:
+    return isinstance(value, bool) == isinstance(asked, bool) and bool(value == asked)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 Basis = Literal["stated", "pattern", "mention"]
 JobState = Literal["queued", "running", "done", "failed"]
 Direction = Literal["out", "in", "both"]
+State = Literal["live", "deleted", "replaced", "all"]
+Order = Literal["newest", "oldest", "inserted"]
+What = Literal["added", "changed", "deleted", "restored", "replaced"]
 
 MENTIONED_WITH = "mentioned_with"
 """The type of a relation of which nothing is known but that one sentence names both."""
@@ -104,14 +107,17 @@ class Extraction:
 class NewMemory:
     """A memory to keep, with everything that is derived from it. `timestamp` is when it was true, if the caller said so.
 
-    `merge` lets it be the same as an equal memory that is there already; messages are kept each for itself. What was
+    Memories of the same `key` are the same; without one a memory is like no other. `embedder` made the vectors of the
+    chunks, or is to make those that are missing. What was
     extracted from it and jobs for it are kept in the same transaction; each job's payload gets its `memory_id`, which is also
-    the key of a job that has none.
+    the key of a job that has none. `by` names the client or command that adds it.
     """
 
     text: str
     metadata: Mapping[str, Any]
     chunks: tuple[NewChunk, ...]
+    embedder: EmbedderIdentity
+    key: str = ""
     kind: str = "memory"
     tags: tuple[str, ...] = ()
     source: str = ""
@@ -119,9 +125,9 @@ class NewMemory:
     conversation: str = ""
     timestamp: datetime | None = None
     replaces: str | None = None
-    merge: bool = True
     extraction: Extraction | None = None
     jobs: tuple[NewJob, ...] = ()
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,35 @@ class Memory:
     replaced_by: str | None
     chunks: int
     role: str = ""
+
+
+class Page(NamedTuple):
+    """Some memories in an order, and where the next page begins: empty after the last one."""
+
+    memories: list[Memory]
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What shall become of a memory: deleted or restored, or other metadata in place of those that it has.
+
+    `tags` and `source` are those of the new metadata. A memory whose metadata are not `instead_of` is left as it is.
+    """
+
+    deleted: bool | None = None
+    metadata: Mapping[str, Any] | None = None
+    instead_of: Mapping[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    source: str = ""
+
+
+class Event(NamedTuple):
+    """Something that happened to a memory, and by which client or command; `by` is empty where that is not known."""
+
+    at: datetime
+    what: What
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

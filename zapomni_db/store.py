@@ -7,15 +7,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from zapomni_db.filters import Filter
+from zapomni_db.filters import NO_FILTER, Filter
 from zapomni_db.records import (
     Added,
     Candidates,
+    Change,
     ChunkFound,
     Direction,
     DocumentRecord,
     EmbedderIdentity,
     Entity,
+    Event,
     Extraction,
     GraphCounts,
     Job,
@@ -25,8 +27,11 @@ from zapomni_db.records import (
     MessageRecord,
     NewJob,
     NewMemory,
+    Order,
+    Page,
     Question,
     SessionRecord,
+    State,
     StoreStats,
     Surroundings,
     TermCounts,
@@ -42,53 +47,52 @@ class MemoryStore(Protocol):
     Raises DatabaseError, never a driver's own exception. A store connects on first use; `close` is idempotent.
     """
 
-    async def add(self, workspace: str, memory: NewMemory, embedder: EmbedderIdentity) -> Added:
-        """Keep a memory, its chunks, vectors and terms, in one transaction.
+    async def add(self, workspace: str, memories: Sequence[NewMemory]) -> list[Added]:
+        """Keep memories with their chunks, vectors, terms and jobs, all or none, in one transaction.
 
-        The same text with the same metadata and kind in the same workspace is kept once, unless `merge` is off. The first
-        memory of a store settles its embedder; another identity is refused with EmbedderMismatchError, which names both. `replaces`
-        supersedes a live memory, or one that this very memory superseded before, else it is refused with
-        MemoryNotFoundError. What cannot be kept as it is, such as half a surrogate pair, is refused with InvalidInputError.
+        Of a key that a live memory has, it is that memory; that of a deleted one restores it; that of a replaced one is
+        free. The first memory of a workspace settles its embedder; another identity is refused with EmbedderMismatchError,
+        which names both. `replaces` names a live memory, or one that this very memory replaced before; any other is refused
+        with MemoryNotFoundError. What cannot be kept as it is, such as half a surrogate pair, is refused with InvalidInputError.
         """
         ...
 
-    async def find_same(
-        self, workspace: str, text: str, metadata: Mapping[str, Any], kind: str = "memory"
-    ) -> str | None:
-        """The id of the memory that one of this text, metadata and kind would be the same as, deleted or not."""
+    async def get(self, workspace: str, memory_id: str = "", *, key: str = "") -> Memory | None:
+        """A memory by its id, deleted and replaced ones too, or by its key, unless it was replaced; None where there is none."""
         ...
 
-    async def get(self, workspace: str, memory_id: str) -> Memory | None:
-        """A memory, deleted and superseded ones too; None where there is none, or where it was purged."""
-        ...
-
-    async def delete(self, workspace: str, memory_id: str) -> Memory | None:
-        """Hide a memory from every search at once; returns it, or None where there is none that is not deleted yet.
-
-        A superseded memory can be deleted too, else it could never be purged.
-        """
-        ...
-
-    async def restore(self, workspace: str, memory_id: str) -> Memory | None:
-        """Bring a deleted memory back, or a superseded one whose replacement was deleted; None where there is none such.
-
-        One whose replacement is kept comes back as superseded. Where the same was added again in the meantime, that one is
-        brought back and returned.
-        """
-        ...
-
-    async def list_deleted(self, workspace: str, *, deleted_before: float) -> list[str]:
-        """The ids of the memories that were deleted before a moment (seconds since 1970), the last deleted first."""
-        ...
-
-    async def purge(
+    async def list_memories(
         self,
         workspace: str,
+        wanted: Filter = NO_FILTER,
         *,
-        deleted_before: float,
-        memory_ids: Sequence[str] | None = None,
-    ) -> int:
-        """Remove for good memories that were deleted before a moment (seconds since 1970); only those named, unless it is None.
+        state: State = "live",
+        order: Order = "newest",
+        after: str = "",
+        limit: int = 100,
+    ) -> Page:
+        """Memories that meet a filter, a page at a time; `after` is what the page before said.
+
+        `newest` and `oldest` go by timestamp, else by creation; `inserted` by the order in which they were added. A page
+        takes as long at the end as at the start, and shows every memory once while others are added.
+        """
+        ...
+
+    async def change(self, workspace: str, memory_id: str, change: Change, *, by: str = "") -> Memory | None:
+        """Change a memory and note it in its history; None where the change does not apply.
+
+        Deleting hides a memory from every search at once; a replaced one can be deleted too, else it could never be purged.
+        Restoring brings a deleted one back, or a replaced one whose replacement was deleted. One whose replacement is kept
+        comes back as replaced. Where the same was added again in the meantime, that one is brought back and returned.
+        """
+        ...
+
+    async def history(self, workspace: str, memory_id: str) -> Sequence[Event]:
+        """What happened to a memory, in order; nothing where there is none."""
+        ...
+
+    async def purge(self, workspace: str, memory_ids: Sequence[str]) -> int:
+        """Remove for good those of these memories that are deleted; how many.
 
         What they had replaced counts as deleted from now on. No trace is left in any file.
         """
@@ -334,9 +338,7 @@ class ConversationStore(Protocol):
         """A session by its id."""
         ...
 
-    async def add_message(
-        self, workspace: str, session_id: str, role: str, memory: NewMemory, embedder: EmbedderIdentity
-    ) -> Added:
+    async def add_message(self, workspace: str, session_id: str, role: str, memory: NewMemory) -> Added:
         """Keep a memory as the next message of a session, in one transaction; the first message makes the session.
 
         Messages have one order, that of their transactions, whichever process they come from; their `created_at` never falls.
@@ -348,9 +350,7 @@ class ConversationStore(Protocol):
         """The last messages of a session, in their order."""
         ...
 
-    async def add_document(
-        self, workspace: str, memory: NewMemory, embedder: EmbedderIdentity, vector: Vector | None = None
-    ) -> Added:
+    async def add_document(self, workspace: str, memory: NewMemory, vector: Vector | None = None) -> Added:
         """Keep a memory as a document, with a vector that is the caller's own, in one transaction."""
         ...
 

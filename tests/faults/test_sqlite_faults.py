@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
+from zapomni_core.testing.stores import delete, put
 import pytest
 
 from tests.faults.visiting import run, start
@@ -31,7 +32,7 @@ async def fill(path, count=50):
     """A closed store with memories in it."""
     store = SQLiteStore(path)
     for number in range(count):
-        await store.add("default", sample_memory(f"filled {number}"), EMBEDDER)
+        await put(store, sample_memory(f"filled {number}"), "default")
     await store.close()
 
 
@@ -39,7 +40,7 @@ async def refused(path, error, match):
     """A store that must be refused, reading and writing, and be left as it was."""
     before = path.read_bytes()
     store = SQLiteStore(path)
-    for attempt in (lambda: store.stats("default"), lambda: store.add("default", sample_memory("new"), EMBEDDER)):
+    for attempt in (lambda: store.stats("default"), lambda: put(store, sample_memory("new"), "default")):
         with pytest.raises(error, match=match):
             await attempt()
     checked = await store.check() if error is StoreDamagedError else []
@@ -80,7 +81,7 @@ async def test_a_store_that_its_owner_removed_begins_anew(path):
     await fill(path)
     path.unlink()
     store = SQLiteStore(path)
-    await store.add("default", sample_memory("new"), EMBEDDER)
+    await put(store, sample_memory("new"), "default")
     assert await searchable(store) == ["new"]
     await store.close()
 
@@ -128,7 +129,7 @@ async def test_one_can_go_on_with_what_is_left(path):
     path.with_name("memory.db-wal").unlink()
     path.with_name("memory.db.lock").unlink()
     store = SQLiteStore(path)
-    await store.add("default", sample_memory("after all"), EMBEDDER)
+    await put(store, sample_memory("after all"), "default")
     assert "after all" in await searchable(store)
     await store.close()
 
@@ -150,14 +151,14 @@ async def test_a_file_that_is_missing_beside_its_wal_is_missed(path):
 async def test_files_that_are_taken_away_while_open_are_missed(path, ending):
     """SQLite would go on writing into a file that nobody can open any more."""
     store = SQLiteStore(path)
-    await store.add("default", sample_memory("first"), EMBEDDER)
+    await put(store, sample_memory("first"), "default")
     taken = path.with_name(path.name + ending)
     away = taken.rename(taken.with_name("away"))
-    for attempt in (lambda: store.stats("default"), lambda: store.add("default", sample_memory("new"), EMBEDDER)):
+    for attempt in (lambda: store.stats("default"), lambda: put(store, sample_memory("new"), "default")):
         with pytest.raises(StoreReplacedError, match="replaced or removed"):
             await attempt()
     away.rename(taken)
-    assert (await store.add("default", sample_memory("second"), EMBEDDER)).outcome == "stored"
+    assert (await put(store, sample_memory("second"), "default")).outcome == "stored"
     await store.close()
 
 
@@ -183,7 +184,7 @@ async def add_until_refused(store, texts):
     """Add, and list what was acknowledged."""
     for number in range(10_000):
         text = f"{number} " + "long" * 2000
-        await store.add("default", sample_memory(text), EMBEDDER)
+        await put(store, sample_memory(text), "default")
         texts.append(text)
 
 
@@ -211,7 +212,7 @@ async def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path):
             await add_until_refused(store, texts)
         assert await searchable(store) == texts
         ballast.unlink()
-        assert (await store.add("default", sample_memory("room again"), EMBEDDER)).outcome == "stored"
+        assert (await put(store, sample_memory("room again"), "default")).outcome == "stored"
         assert await store.check() == []
         await store.close()
 
@@ -259,7 +260,7 @@ async def test_a_full_disk_is_said_although_sqlite_cannot_even_begin_to_read(tmp
         store = SQLiteStore(path)
         attempts = (
             lambda: store.stats("default"),
-            lambda: store.add("default", sample_memory("new"), EMBEDDER),
+            lambda: put(store, sample_memory("new"), "default"),
             lambda: store.backup(tmp_path / "backup.db"),
             store.check,
         )
@@ -282,7 +283,7 @@ async def test_a_purge_without_room_to_write_the_file_anew_says_what_is_gone_and
         (disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize - 500_000))
         store = SQLiteStore(disk / "memory.db")
         (memory,) = await store.read("default", lambda snapshot: snapshot.found(snapshot.sample(1)))
-        await store.delete("default", memory.memory_id)
+        await delete(store, memory.memory_id, "default")
         try:
             with pytest.raises(StoreFullError, match=r"^What was purged is gone, but traces of it stay.*purge again"):
                 await store.purge("default", deleted_before=math.inf)
@@ -370,9 +371,7 @@ async def test_hostile_neighbours_in_one_process_do_not_harm_each_other(path):
     """Many stores on one file in one process: closing one must not take the locks of another."""
     stores = [SQLiteStore(path) for _ in range(5)]
     for turn in range(10):
-        await asyncio.gather(
-            *(one.add("default", sample_memory(f"{turn} {n}"), EMBEDDER) for n, one in enumerate(stores))
-        )
+        await asyncio.gather(*(put(one, sample_memory(f"{turn} {n}"), "default") for n, one in enumerate(stores)))
         await stores.pop(0).close()
         stores.append(SQLiteStore(path))
     assert len(await searchable(stores[0])) == 50

@@ -14,6 +14,7 @@ import signal
 import sys
 from pathlib import Path
 
+from zapomni_core.testing.stores import delete, put, restore
 from zapomni_core import MemoryEngine, MemoryManager
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
@@ -31,7 +32,7 @@ def say(*words):
 async def add_and_die(store, count):
     """Adds, then is killed with everything open."""
     for number in range(int(count)):
-        added = await store.add(WORKSPACE, sample_memory(f"kept {number}"), EMBEDDER)
+        added = await put(store, sample_memory(f"kept {number}"))
         say("added", added.memory_id)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -41,26 +42,26 @@ async def add_at_once(store, name):
     say("ready")
     sys.stdin.readline()
     texts = ["everybody's", *(f"{name}'s {number}" for number in range(5))]
-    added = await asyncio.gather(*(store.add(WORKSPACE, sample_memory(text), EMBEDDER) for text in texts))
+    added = await asyncio.gather(*(put(store, sample_memory(text)) for text in texts))
     say(*(one.memory_id for one in added))
 
 
 async def add_within(store, megabytes):
     """Adds until files may not grow any more, then says what still works."""
-    await store.add(WORKSPACE, sample_memory("first"), EMBEDDER)
+    await put(store, sample_memory("first"))
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(float(megabytes) * 1e6), resource.RLIM_INFINITY))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     kept = 1
     try:
         for number in range(10_000):
-            await store.add(WORKSPACE, sample_memory(f"{number} " + "long" * 5000), EMBEDDER)
+            await put(store, sample_memory(f"{number} " + "long" * 5000))
             kept += 1
     except DatabaseError as error:
         say(type(error).__name__)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     stats = await store.stats(WORKSPACE)
     say(stats.memories - kept, await store.check())
-    say((await store.add(WORKSPACE, sample_memory("last"), EMBEDDER)).outcome)
+    say((await put(store, sample_memory("last"))).outcome)
 
 
 async def look_as_nobody(store, _):
@@ -69,7 +70,7 @@ async def look_as_nobody(store, _):
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
-    for attempt in (store.stats(WORKSPACE), store.add(WORKSPACE, sample_memory("text"), EMBEDDER)):
+    for attempt in (store.stats(WORKSPACE), put(store, sample_memory("text"))):
         try:
             await attempt
         except DatabaseError as error:
@@ -83,26 +84,26 @@ async def lose_the_directory(store, _):
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
-    added = await store.add(WORKSPACE, sample_memory("text"), EMBEDDER)
+    added = await put(store, sample_memory("text"))
     await store.stats(WORKSPACE)
     directory = Path(sys.argv[1]).parent
     directory.chmod(0)
-    for attempt in (store.get(WORKSPACE, added.memory_id), store.add(WORKSPACE, sample_memory("more"), EMBEDDER)):
+    for attempt in (store.get(WORKSPACE, added.memory_id), put(store, sample_memory("more"))):
         try:
             await attempt
         except DatabaseError as error:
             say(type(error).__name__, error)
     say("StoreUnavailableError", *await store.health())
     directory.chmod(0o700)
-    say((await store.add(WORKSPACE, sample_memory("again"), EMBEDDER)).outcome, await store.check())
+    say((await put(store, sample_memory("again"))).outcome, await store.check())
 
 
 async def add_traced(store, _):
     """Marks the moments of request and acknowledgement for a tracer."""
-    await store.add(WORKSPACE, sample_memory("first"), EMBEDDER)
+    await put(store, sample_memory("first"))
     for number in range(3):
         say("request", number)
-        await store.add(WORKSPACE, sample_memory(f"m {number}"), EMBEDDER)
+        await put(store, sample_memory(f"m {number}"))
         say("acknowledged", number)
 
 
@@ -119,17 +120,17 @@ async def _live_wildly(store, name, chance):
         if action == "add":
             text = f"{name}.{number}"
             say("intent", "add", text)
-            live.append((await store.add(WORKSPACE, sample_memory(text), EMBEDDER)).memory_id)
+            live.append((await put(store, sample_memory(text))).memory_id)
             say("done", "add", text, live[-1])
         elif action == "delete" and live:
             deleted.append(live.pop(chance.randrange(len(live))))
             say("intent", "delete", deleted[-1])
-            await store.delete(WORKSPACE, deleted[-1])
+            await delete(store, deleted[-1])
             say("done", "delete", deleted[-1])
         elif action == "restore" and deleted:
             live.append(deleted.pop(chance.randrange(len(deleted))))
             say("intent", "restore", live[-1])
-            await store.restore(WORKSPACE, live[-1])
+            await restore(store, live[-1])
             say("done", "restore", live[-1])
         elif action == "purge" and deleted:
             gone = deleted.pop()

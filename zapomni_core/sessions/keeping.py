@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,14 @@ from zapomni_core.jobs.embedding import KIND, embed_soon
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder
     from zapomni_core.engine import MemoryEngine
-    from zapomni_db.records import Added, EmbedderIdentity, NewJob, NewMemory
+    from zapomni_db.records import Added, NewJob, NewMemory
 
 _USED = {"tags", "source", "author", "timestamp", "language"}
 _NONE = Particulars()
 
 log = logging.getLogger("zapomni.sessions")
 
-Write = Callable[["NewMemory", "EmbedderIdentity"], Awaitable["Added"]]
+Write = Callable[["NewMemory"], Awaitable["Added"]]
 
 
 async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], write: Write) -> "Added":
@@ -30,9 +31,13 @@ async def keep(engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], w
 
     Where nobody does such jobs, the vector is made before this returns; the text is kept by then, and stays.
     """
+
+    async def signed(memory: "NewMemory") -> "Added":
+        return await write(replace(memory, by=engine.by))
+
     later = engine.does_jobs(KIND)
     jobs = (embed_soon(),) if later else ()
-    added = await engine.with_embedder(partial(_add, text, metadata, jobs, write))
+    added = await engine.with_embedder(partial(_add, text, metadata, jobs, signed))
     if later:
         engine.look_for_jobs(added.job_ids)
     else:
@@ -46,7 +51,7 @@ async def _add(
     given = (text, metadata, particulars_of(metadata), embedder, jobs)
     is_short = len(text) <= MOST_AT_ONCE
     memory = prepare_for_words(*given) if is_short else await asyncio.to_thread(prepare_for_words, *given)
-    return await write(memory, embedder.identity)
+    return await write(memory)
 
 
 async def _embed_now(engine: "MemoryEngine") -> None:

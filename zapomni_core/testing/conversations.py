@@ -1,7 +1,6 @@
 """The contract of a store of conversations as a test class: subclass it, make a store, and pytest does the rest."""
 
 import asyncio
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from zapomni_core.testing.memories import ANY_TEXTS, LONE_SURROGATE
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory
-from zapomni_core.testing.stores import StoreContract, searchable
+from zapomni_core.testing.stores import StoreContract, delete, purge_deleted, put, restore, searchable
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
@@ -94,17 +93,17 @@ class ConversationStoreContract(StoreContract):
 
     async def test_a_deleted_message_leaves_the_history_until_it_is_restored(self, store: Any, other: Any) -> None:
         ids = [await say(store, text) for text in ("one", "two", "three")]
-        await store.delete(WORKSPACE, ids[1])
+        await delete(store, ids[1])
         assert await texts(other) == ["one", "three"]
         assert await texts(other, limit=2) == ["one", "three"]
-        await store.restore(WORKSPACE, ids[1])
+        await restore(store, ids[1])
         assert await texts(other) == ["one", "two", "three"]
 
     async def test_what_was_purged_is_gone(self, store: Any) -> None:
         message, document = await say(store, "secret"), await write(store, "secret", [1.0, 0.0])
         for one in (message, document):
-            await store.delete(WORKSPACE, one)
-        assert await store.purge(WORKSPACE, deleted_before=time.time() + 1) == 2
+            await delete(store, one)
+        assert await purge_deleted(store) == 2
         assert await history(store) == []
         assert await written(store) == []
         assert await near(store, [1.0, 0.0]) == []
@@ -112,14 +111,15 @@ class ConversationStoreContract(StoreContract):
 
     async def test_a_message_that_was_replaced_was_said_all_the_same(self, store: Any) -> None:
         old = await say(store, "it is blue")
-        await store.add(WORKSPACE, sample_memory("it is green", replaces=old), EMBEDDER)
+        await put(store, sample_memory("it is green", replaces=old))
         assert await texts(store) == ["it is blue"]
         assert await searchable(store) == ["it is green"]
 
     async def test_a_message_is_a_memory_with_its_session_and_role(self, store: Any) -> None:
         message_id = await say(store, "tea", role="assistant", tags=("t",), source="chat", author="Ada")
         memory = await store.get(WORKSPACE, message_id)
-        (found,) = await store.read(WORKSPACE, lambda snapshot: snapshot.found(snapshot.sample(1)))
+        (proposed,) = (await ask(store, "tea")).found
+        (found,) = await store.chunks(WORKSPACE, [proposed.chunk])
         for one in (memory, found):
             assert (one.kind, one.conversation, one.role) == ("message", SESSION, "assistant")
             assert (one.tags, one.source, one.author) == (("t",), "chat", "Ada")
@@ -259,13 +259,13 @@ class ConversationStoreContract(StoreContract):
         assert await near(other, [1.0, 0.0]) == ["a", "b"]
         await write(store, "c", [1.0, 0.2])
         assert await near(other, [1.0, 0.0]) == ["a", "b", "c"]
-        await store.delete(WORKSPACE, ids[0])
+        await delete(store, ids[0])
         assert await near(other, [1.0, 0.0]) == ["b", "c"]
         await say(store, "in between")
-        await store.restore(WORKSPACE, ids[0])
+        await restore(store, ids[0])
         await write(store, "d", [1.0, 0.3])
         assert await near(other, [1.0, 0.0]) == ["a", "b", "c", "d"]
-        await store.add(WORKSPACE, sample_memory("instead", replaces=ids[1]), EMBEDDER)
+        await put(store, sample_memory("instead", replaces=ids[1]))
         assert await near(other, [1.0, 0.0]) == ["a", "c", "d"]
 
     async def test_another_store_answers_every_question_from_now(self, store: Any, other: Any) -> None:
@@ -281,14 +281,14 @@ class ConversationStoreContract(StoreContract):
         document = await write(store, "document")
         assert [one.text for one in await written(other)] == ["document"]
         assert [one.text for one in await other.conversations.documents(WORKSPACE, [document])] == ["document"]
-        await store.delete(WORKSPACE, document)
+        await delete(store, document)
         assert await written(other) == []
         assert await other.conversations.documents(WORKSPACE, [document]) == []
 
     async def test_documents_come_by_their_ids_in_that_order(self, store: Any) -> None:
         first, second = await write(store, "first", [1.0, 0.5], metadata={"n": 1}), await write(store, "second")
         gone, message = await write(store, "gone"), await say(store, "said")
-        await store.delete(WORKSPACE, gone)
+        await delete(store, gone)
         asked = [second, gone, "nobody's", LONE_SURROGATE, message, first]
         found = await store.conversations.documents(WORKSPACE, asked)
         assert [(one.id, one.text) for one in found] == [(second, "second"), (first, "first")]
@@ -321,9 +321,9 @@ class ConversationStoreContract(StoreContract):
     async def test_deleted_documents_are_not_there(self, store: Any) -> None:
         gone = await write(store, "gone")
         await write(store, "there")
-        await store.delete(WORKSPACE, gone)
+        await delete(store, gone)
         assert [one.text for one in await written(store)] == ["there"]
-        await store.restore(WORKSPACE, gone)
+        await restore(store, gone)
         assert [one.text for one in await written(store)] == ["there", "gone"]
 
     async def test_what_was_kept_is_there_after_closing(self, store: Any, tmp_path: Path) -> None:
@@ -347,19 +347,19 @@ class ConversationStoreContract(StoreContract):
 async def say(store: Any, text: str, **given: Any) -> str:
     """The id of a message that was added."""
     where = given.pop("workspace", WORKSPACE), given.pop("session_id", SESSION), given.pop("role", "user")
-    added = await store.conversations.add_message(*where, _memory(text, given), EMBEDDER)
+    added = await store.conversations.add_message(*where, _memory(text, given))
     return str(added.memory_id)
 
 
 async def write(store: Any, text: str, vector: Any = None, **given: Any) -> str:
     """The id of a document that was added."""
     own = None if vector is None else vector_of(vector)
-    added = await store.conversations.add_document(WORKSPACE, _memory(text, given), EMBEDDER, own)
+    added = await store.conversations.add_document(WORKSPACE, _memory(text, given), own)
     return str(added.memory_id)
 
 
 def _memory(text: str, fields: dict[str, Any]) -> Any:
-    return sample_memory(text, replace(sample_chunk(text), terms=tuple(text.split()[:100])), **fields)
+    return sample_memory(text, replace(sample_chunk(text), terms=tuple(text.split()[:100])), **({"key": ""} | fields))
 
 
 def vector_of(numbers: Any) -> Vector:

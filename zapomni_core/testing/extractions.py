@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
+from zapomni_core.testing.samples import WORKSPACE, sample_memory
+from zapomni_core.testing.stores import put
 from zapomni_db.records import Entity, Extraction, NewEntity, NewRelation, Relation
 from zapomni_db.store import GraphStore, MemoryStore
 
@@ -41,14 +42,14 @@ async def state(
 ) -> str:
     """The id of a new memory that says one relation."""
     text = " ".join(triple)
-    memory = sample_memory(text, timestamp=when, merge=False, extraction=said(text, *triple, **fields))
-    return (await store.add(workspace, memory, EMBEDDER)).memory_id
+    memory = sample_memory(text, timestamp=when, key="", extraction=said(text, *triple, **fields))
+    return (await put(store, memory, workspace)).memory_id
 
 
 async def mention(store: Graphed, text: str, *names: str, kind: str = "thing", workspace: str = WORKSPACE) -> str:
     """The id of a new memory that names some entities."""
-    memory = sample_memory(text, merge=False, extraction=named(text, *names, kind=kind))
-    return (await store.add(workspace, memory, EMBEDDER)).memory_id
+    memory = sample_memory(text, key="", extraction=named(text, *names, kind=kind))
+    return (await put(store, memory, workspace)).memory_id
 
 
 async def the(store: Graphed, name: str, workspace: str = WORKSPACE) -> Entity:

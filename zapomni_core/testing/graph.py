@@ -1,7 +1,6 @@
 """The contract of a graph as a test class: subclass it, make a store, and pytest does the rest."""
 
 import asyncio
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -22,7 +21,7 @@ from zapomni_core.testing.extractions import (
     triples,
 )
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
-from zapomni_core.testing.stores import add
+from zapomni_core.testing.stores import add, delete, purge_deleted, put, restore
 from zapomni_core.testing.timelines import TimelineContract
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError
 from zapomni_db.records import MENTIONED_WITH, Extraction, GraphCounts, NewEntity
@@ -75,7 +74,7 @@ class GraphStoreContract(TimelineContract):
         extraction = replace(named(text, "Bob", "Ada", "Grace"), extractor="other")
         unnamed = NewEntity(name="computing", type="topic", spans=())
         extraction = replace(extraction, entities=(unnamed, *extraction.entities))
-        added = await store.add(WORKSPACE, sample_memory(text, extraction=extraction), EMBEDDER)
+        added = await put(store, sample_memory(text, extraction=extraction))
         found = await store.graph.entities_of(WORKSPACE, added.memory_id)
         assert [one.name for one in found] == ["Grace", "Ada", "Bob", "computing"]
         assert await store.graph.entities_of(WORKSPACE, "no such id") == []
@@ -110,7 +109,7 @@ class GraphStoreContract(TimelineContract):
 
     async def test_hidden_memories_are_no_evidence(self, store: Graphed) -> None:
         kept, deleted, replaced = [await state(store, "Ada", "knows", "Grace") for _ in range(3)]
-        await store.delete(WORKSPACE, deleted)
+        await delete(store, deleted)
         await add(store, "it was somebody else", replaces=replaced)
         for wanted in ({}, {"superseded": True}, {"at": datetime.now(UTC)}):
             ((_, known),) = await relations_of(store, "Ada", **wanted)
@@ -120,7 +119,7 @@ class GraphStoreContract(TimelineContract):
     async def test_a_quote_is_cut_from_the_text_where_it_stands(self, store: Graphed, padding: int) -> None:
         before, quote = "é" * (padding // 2) + " " * (padding % 2), "Ada knows Grace and 数据 " + "more " * 100
         relation = said(before + quote, "Ada", "knows", "Grace", start=len(before), end=len(before + quote))
-        await store.add(WORKSPACE, sample_memory(before + quote, extraction=relation), EMBEDDER)
+        await put(store, sample_memory(before + quote, extraction=relation))
         ((_, known),) = await relations_of(store, "Ada")
         assert known.evidence[0].quote == quote[:300]
 
@@ -152,7 +151,7 @@ class GraphStoreContract(TimelineContract):
         text = "Ada knows Grace"
         one = said(text, "Ada", "knows", "Grace")
         twice = replace(one, relations=(*one.relations, *one.relations, replace(one.relations[0], end=3)))
-        await store.add(WORKSPACE, sample_memory(text, extraction=twice), EMBEDDER)
+        await put(store, sample_memory(text, extraction=twice))
         await state(store, "Ada", "likes", "Grace")
         await state(store, "Ada", "likes", "Grace")
         assert await triples(store, "Ada") == ["Ada likes Grace", "Ada knows Grace"]
@@ -169,7 +168,7 @@ class GraphStoreContract(TimelineContract):
         text = "Ada knows Grace"
         wrong = replace(said(text, "Ada", "knows", "Grace"), entities=(entity_in(text, "Ada"),))
         with pytest.raises(InvalidInputError, match="among the entities"):
-            await store.add(WORKSPACE, sample_memory(text, extraction=wrong), EMBEDDER)
+            await put(store, sample_memory(text, extraction=wrong))
         assert (await store.stats(WORKSPACE)).memories == 0
         assert (await store.graph.counts(WORKSPACE)).entities == 0
 
@@ -217,10 +216,10 @@ class GraphStoreContract(TimelineContract):
     async def test_an_existing_memory_gets_what_was_extracted_too(self, store: Graphed) -> None:
         text = "Ada knows Grace"
         memory_id = await add(store, text)
-        await store.delete(WORKSPACE, memory_id)
+        await delete(store, memory_id)
         for outcome in ("restored", "existing"):
             new = sample_memory(text, extraction=said(text, "Ada", "knows", "Grace"))
-            assert (await store.add(WORKSPACE, new, EMBEDDER)).outcome == outcome
+            assert (await put(store, new)).outcome == outcome
             assert await triples(store, "Ada") == ["Ada knows Grace"]
         assert (await the(store, "Ada")).memories == 1
 
@@ -250,7 +249,7 @@ class GraphStoreContract(TimelineContract):
         pending = await store.graph.without_vector(EMBEDDER, 10)
         await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
         before = await store.graph.counts(WORKSPACE)
-        await store.delete(WORKSPACE, gone)
+        await delete(store, gone)
         assert await triples(store, "Ada") == ["Ada knows Grace"]
         assert await store.graph.entities(WORKSPACE, ["Alan"]) == []
         assert await store.graph.entities_of(WORKSPACE, gone) == []
@@ -263,7 +262,7 @@ class GraphStoreContract(TimelineContract):
         assert (counts.entities, counts.relations, counts.mentions, counts.memories) == (2, 1, 2, 1)
         assert counts.read == {EXTRACTOR: 1}
         assert await store.check() == []
-        await store.restore(WORKSPACE, gone)
+        await restore(store, gone)
         assert await store.graph.counts(WORKSPACE) == before
         assert sorted(await triples(store, "Ada")) == ["Ada knows Grace", "Ada likes Alan"]
         assert await store.check() == []
@@ -271,10 +270,10 @@ class GraphStoreContract(TimelineContract):
     async def test_a_hidden_memory_can_be_read_and_is_shown_when_it_is_back(self, store: Graphed) -> None:
         text = "Ada knows Grace"
         memory_id = await add(store, text)
-        await store.delete(WORKSPACE, memory_id)
+        await delete(store, memory_id)
         assert await store.graph.record(WORKSPACE, memory_id, said(text, "Ada", "knows", "Grace"))
         assert (await store.graph.counts(WORKSPACE)).entities == 0
-        await store.restore(WORKSPACE, memory_id)
+        await restore(store, memory_id)
         assert await triples(store, "Ada") == ["Ada knows Grace"]
         assert await store.check() == []
 
@@ -284,8 +283,8 @@ class GraphStoreContract(TimelineContract):
         await store.graph.record(WORKSPACE, gone, said("Ada likes Alan", "Ada", "likes", "Alan", extractor="other"))
         pending = await store.graph.without_vector(EMBEDDER, 10)
         await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
-        await store.delete(WORKSPACE, gone)
-        assert await store.purge(WORKSPACE, deleted_before=time.time() + 60) == 1
+        await delete(store, gone)
+        assert await purge_deleted(store) == 1
         assert await store.graph.counts(WORKSPACE) == replace(
             await store.graph.counts(WORKSPACE), entities=2, relations=1, mentions=2
         )
@@ -349,7 +348,7 @@ class GraphStoreContract(TimelineContract):
     async def test_memories_that_were_not_read_come_oldest_first_in_pages(self, store: Graphed) -> None:
         ids = [await add(store, f"memory {number}") for number in range(5)]
         await store.graph.record(WORKSPACE, ids[1], Extraction(extractor="x"))
-        await store.delete(WORKSPACE, ids[3])
+        await delete(store, ids[3])
         assert await store.graph.unread(WORKSPACE, "x", 2) == ([ids[0], ids[2]], 3)
         assert await store.graph.unread(WORKSPACE, "x", 2, ids[2]) == ([ids[4]], 3)
         assert await store.graph.unread(WORKSPACE, "x", 2, ids[4]) == ([], 3)
@@ -387,7 +386,7 @@ class GraphStoreContract(TimelineContract):
 
     async def test_entities_without_a_vector_can_be_asked_for_by_workspace(self, store: Graphed) -> None:
         await mention(store, "cat", "cat")
-        there = await store.add("elsewhere", sample_memory("dog"), EMBEDDER)
+        there = await put(store, sample_memory("dog"), "elsewhere")
         named = Extraction(extractor="x", entities=(NewEntity(name="dog", type="animal", spans=((0, 3),)),))
         assert await store.graph.record("elsewhere", there.memory_id, named)
         assert [name for _, name in await store.graph.without_vector(EMBEDDER, 10, WORKSPACE)] == ["cat"]
@@ -427,14 +426,14 @@ class GraphStoreContract(TimelineContract):
         await store.graph.record(WORKSPACE, memory, Extraction(extractor="x"))
         assert await told() == (1, 2, 0, 2, 0, ["Ada knows Grace"])
         assert await other.graph.reading(WORKSPACE, memory, "x") == (0, 0)
-        await store.delete(WORKSPACE, memory)
+        await delete(store, memory)
         assert (await told())[:4] == (0, 0, 0, 0)
         assert await other.graph.entities_of(WORKSPACE, memory) == []
 
     async def test_another_store_sees_at_once_what_was_recorded(self, store: Graphed, other: Graphed) -> None:
         first = await state(store, "Ada", "knows", "Grace")
         assert await triples(other, "Ada") == ["Ada knows Grace"]
-        await other.delete(WORKSPACE, first)
+        await delete(other, first)
         assert await triples(store, "Ada") == []
         states = [state(where, "Ada", "knows", f"Friend {number}") for number in range(8) for where in (store, other)]
         await asyncio.gather(*states)

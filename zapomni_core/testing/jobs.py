@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
-from zapomni_core.testing.stores import StoreContract
+from zapomni_core.testing.samples import WORKSPACE, sample_memory
+from zapomni_core.testing.stores import StoreContract, delete, put
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.records import Job, JobCounts, NewJob
 from zapomni_db.store import JobStore, MemoryStore
@@ -364,7 +364,7 @@ class JobStoreContract(StoreContract):
 
     async def test_the_jobs_of_a_memory_are_kept_with_it_and_name_it(self, store: QueueingStore) -> None:
         jobs = (NewJob(kind="read", payload={"a": 1}), NewJob(kind="write", key="w"))
-        added = await store.add(WORKSPACE, sample_memory("text", jobs=jobs), EMBEDDER)
+        added = await put(store, sample_memory("text", jobs=jobs))
         made = [await kept(store, job_id) for job_id in added.job_ids]
         assert [job.kind for job in made] == ["read", "write"]
         assert made[0].payload == {"a": 1, "memory_id": added.memory_id}
@@ -373,11 +373,11 @@ class JobStoreContract(StoreContract):
 
     async def test_a_memory_that_is_there_already_gets_its_jobs_too_but_not_twice(self, store: QueueingStore) -> None:
         new = sample_memory("text", jobs=(NewJob(kind="read"),))
-        first = await store.add(WORKSPACE, new, EMBEDDER)
-        assert (await store.add(WORKSPACE, new, EMBEDDER)).job_ids == first.job_ids
+        first = await put(store, new)
+        assert (await put(store, new)).job_ids == first.job_ids
         await store.jobs.finish((await claimed(store)).id, "me", {})
-        await store.delete(WORKSPACE, first.memory_id)
-        again = await store.add(WORKSPACE, new, EMBEDDER)
+        await delete(store, first.memory_id)
+        again = await put(store, new)
         assert again.outcome == "restored"
         assert len(again.job_ids) == 1
         assert again.job_ids != first.job_ids
@@ -385,13 +385,13 @@ class JobStoreContract(StoreContract):
     async def test_a_memory_that_is_refused_leaves_no_jobs(self, store: QueueingStore) -> None:
         new = sample_memory("text", jobs=(NewJob(kind="read"),), replaces="nobody")
         with pytest.raises(MemoryNotFoundError):
-            await store.add(WORKSPACE, new, EMBEDDER)
+            await put(store, new)
         assert await store.jobs.counts(WORKSPACE) == JobCounts()
 
     async def test_a_memory_whose_jobs_are_refused_is_not_kept(self, store: QueueingStore) -> None:
         new = sample_memory("text", jobs=(NewJob(kind="read", payload={"a": object()}),))
         with pytest.raises(InvalidInputError, match="payload"):
-            await store.add(WORKSPACE, new, EMBEDDER)
+            await put(store, new)
         assert (await store.stats(WORKSPACE)).memories == 0
 
     async def test_a_store_with_jobs_is_sound(self, store: QueueingStore) -> None:

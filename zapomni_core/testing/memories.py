@@ -1,7 +1,6 @@
 """The contract of a memory store as a test class: subclass it, make a store, and pytest does the rest."""
 
 import asyncio
-import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from zapomni_core.testing.forgetting import ForgettingContract
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import ask, kept, searchable
+from zapomni_core.testing.stores import ask, delete, kept, purge_deleted, put, restore, searchable
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError, MemoryNotFoundError
 from zapomni_db.store import MemoryStore
 
@@ -37,15 +36,30 @@ class MemoryStoreContract(ForgettingContract):
     ```
     """
 
-    async def test_the_memory_that_another_would_be_the_same_as_is_found(self, store: MemoryStore) -> None:
-        """Deleted or not, because adding it again would restore it."""
-        added = await store.add(WORKSPACE, sample_memory("Ada likes tea", metadata={"a": 1, "b": [2]}), EMBEDDER)
-        assert await store.find_same(WORKSPACE, "Ada likes tea", {"b": [2], "a": 1}) == added.memory_id
-        assert await store.find_same(WORKSPACE, "Ada likes tea", {}) is None
-        assert await store.find_same(WORKSPACE, "Ada likes tea", {"a": 1, "b": [2]}, "message") is None
-        assert await store.find_same("elsewhere", "Ada likes tea", {"a": 1, "b": [2]}) is None
-        await store.delete(WORKSPACE, added.memory_id)
-        assert await store.find_same(WORKSPACE, "Ada likes tea", {"a": 1, "b": [2]}) == added.memory_id
+    async def test_a_memory_is_found_by_its_key_until_it_is_replaced(self, store: MemoryStore) -> None:
+        added = await put(store, sample_memory("Ada likes tea", key="k1"))
+        for found in (await store.get(WORKSPACE, key="k1"), await store.get(WORKSPACE, added.memory_id)):
+            assert found is not None
+            assert found.id == added.memory_id
+        assert await store.get(WORKSPACE, key="k2") is None
+        assert await store.get("elsewhere", key="k1") is None
+        await delete(store, added.memory_id)
+        assert await store.get(WORKSPACE, key="k1") is not None, "adding it again would restore it"
+        await restore(store, added.memory_id)
+        await put(store, sample_memory("Ada likes coffee", replaces=added.memory_id))
+        assert await store.get(WORKSPACE, key="k1") is None
+
+    async def test_several_memories_are_kept_together_or_not_at_all(self, store: MemoryStore) -> None:
+        first, second = sample_memory("first"), sample_memory("second")
+        assert [one.outcome for one in await store.add(WORKSPACE, [first, second, first])] == [
+            "stored",
+            "stored",
+            "existing",
+        ]
+        with pytest.raises(MemoryNotFoundError):
+            await store.add(WORKSPACE, [sample_memory("third"), sample_memory("fourth", replaces="no such id")])
+        assert await searchable(store) == ["first", "second"]
+        assert await store.add(WORKSPACE, []) == []
 
     async def test_a_memory_comes_back_as_it_was_kept(self, store: MemoryStore) -> None:
         when = datetime(2023, 5, 8, 12, 30, 0, 123456, tzinfo=timezone(timedelta(hours=3)))
@@ -59,7 +73,7 @@ class MemoryStoreContract(ForgettingContract):
             conversation="c1",
             timestamp=when,
         )
-        added = await store.add(WORKSPACE, new, EMBEDDER)
+        added = await put(store, new)
         memory = await kept(store, added.memory_id)
         assert (added.outcome, added.chunks) == ("stored", 1)
         for field in ("text", "metadata", "kind", "tags", "source", "author", "conversation", "timestamp"):
@@ -80,7 +94,7 @@ class MemoryStoreContract(ForgettingContract):
             author=text,
             conversation=text,
         )
-        memory = await kept(store, (await store.add(WORKSPACE, new, EMBEDDER)).memory_id)
+        memory = await kept(store, (await put(store, new)).memory_id)
         proposed = await ask(store, "", vector=sample_vector("any"))
         (found,) = await store.chunks(WORKSPACE, [one.chunk for one in proposed.found])
         for one in (memory, found):
@@ -107,7 +121,7 @@ class MemoryStoreContract(ForgettingContract):
     ) -> None:
         new = replace(sample_memory("text"), **{field: value})
         with pytest.raises(InvalidInputError, match=field):
-            await store.add(WORKSPACE, new, EMBEDDER)
+            await put(store, new)
         assert (await store.stats(WORKSPACE)).memories == 0
         assert await store.check() == []
 
@@ -122,43 +136,43 @@ class MemoryStoreContract(ForgettingContract):
         ids=["numbers", "shapes", "depth", "keys"],
     )
     async def test_metadata_comes_back_exactly(self, store: MemoryStore, metadata: dict[str, Any]) -> None:
-        added = await store.add(WORKSPACE, sample_memory("text", metadata=metadata), EMBEDDER)
+        added = await put(store, sample_memory("text", metadata=metadata))
         came_back = (await kept(store, added.memory_id)).metadata
         assert repr(dict(came_back)) == repr(metadata)
 
     async def test_what_a_caller_changes_afterwards_changes_no_memory(self, store: MemoryStore) -> None:
         metadata: dict[str, Any] = {"list": [1]}
-        added = await store.add(WORKSPACE, sample_memory("text", metadata=metadata), EMBEDDER)
+        added = await put(store, sample_memory("text", metadata=metadata))
         metadata["list"].append(2)
         assert (await kept(store, added.memory_id)).metadata == {"list": [1]}
 
     async def test_a_chunk_outside_its_text_is_refused(self, store: MemoryStore) -> None:
         with pytest.raises(InvalidInputError, match="chunk"):
-            await store.add(WORKSPACE, sample_memory("text", replace(sample_chunk("text"), end=5)), EMBEDDER)
+            await put(store, sample_memory("text", replace(sample_chunk("text"), end=5)))
 
     async def test_an_id_that_nobody_has_is_nothing(self, store: MemoryStore) -> None:
         for unknown in ("", "no such id", "\0", LONE_SURROGATE, "' OR 1=1 --"):
             assert await store.get(WORKSPACE, unknown) is None
-            assert await store.delete(WORKSPACE, unknown) is None
-            assert await store.restore(WORKSPACE, unknown) is None
+            assert await delete(store, unknown) is None
+            assert await restore(store, unknown) is None
 
     async def test_workspaces_see_nothing_of_each_other(self, store: MemoryStore) -> None:
-        mine = await store.add("mine", sample_memory("secret"), EMBEDDER)
+        mine = await put(store, sample_memory("secret"), "mine")
         assert await store.get("yours", mine.memory_id) is None
-        assert await store.delete("yours", mine.memory_id) is None
+        assert await delete(store, mine.memory_id, "yours") is None
         assert await searchable(store, "yours") == []
         with pytest.raises(MemoryNotFoundError):
-            await store.add("yours", sample_memory("new", replaces=mine.memory_id), EMBEDDER)
+            await put(store, sample_memory("new", replaces=mine.memory_id), "yours")
         assert await searchable(store, "mine") == ["secret"]
-        await store.delete("mine", mine.memory_id)
-        assert await store.restore("yours", mine.memory_id) is None
+        await delete(store, mine.memory_id, "mine")
+        assert await restore(store, mine.memory_id, "yours") is None
         assert await searchable(store, "mine") == []
-        assert (await store.add("yours", sample_memory("secret"), EMBEDDER)).outcome == "stored"
+        assert (await put(store, sample_memory("secret"), "yours")).outcome == "stored"
         with pytest.raises(MemoryNotFoundError):
-            await store.add("yours", sample_memory("new", replaces=mine.memory_id), EMBEDDER)
+            await put(store, sample_memory("new", replaces=mine.memory_id), "yours")
 
     async def test_what_was_kept_is_there_after_closing(self, store: MemoryStore, tmp_path: Path) -> None:
-        added = await store.add(WORKSPACE, sample_memory("still here"), EMBEDDER)
+        added = await put(store, sample_memory("still here"))
         await store.close()
         await store.close()
         again = await self.make_store(tmp_path)
@@ -169,8 +183,8 @@ class MemoryStoreContract(ForgettingContract):
             await again.close()
 
     async def test_equal_memories_are_kept_once(self, store: MemoryStore) -> None:
-        first = await store.add(WORKSPACE, sample_memory("same", metadata={"a": 1, "b": 2}), EMBEDDER)
-        second = await store.add(WORKSPACE, sample_memory("same", metadata={"b": 2, "a": 1}), EMBEDDER)
+        first = await put(store, sample_memory("same", metadata={"a": 1, "b": 2}))
+        second = await put(store, sample_memory("same", metadata={"b": 2, "a": 1}))
         assert (second.outcome, second.memory_id, second.chunks) == ("existing", first.memory_id, 1)
         assert await searchable(store) == ["same"]
 
@@ -181,43 +195,43 @@ class MemoryStoreContract(ForgettingContract):
             sample_memory("same", metadata={"a": 1}),
             sample_memory("same", metadata={"a": True}),
             sample_memory("same", kind="fact"),
-            sample_memory("same", merge=False),
-            sample_memory("same", merge=False),
+            sample_memory("same", key=""),
+            sample_memory("same", key=""),
         ):
-            assert (await store.add(WORKSPACE, new, EMBEDDER)).outcome == "stored"
+            assert (await put(store, new)).outcome == "stored"
         assert len(await searchable(store)) == 7
 
     async def test_equal_memories_that_come_at_once_are_kept_once(self, store: MemoryStore, other: MemoryStore) -> None:
-        adding = [where.add(WORKSPACE, sample_memory("same"), EMBEDDER) for where in [store, other] * 8]
+        adding = [put(where, sample_memory("same")) for where in [store, other] * 8]
         added = await asyncio.gather(*adding)
         assert len({one.memory_id for one in added}) == 1
         assert sorted(one.outcome for one in added) == ["existing"] * 15 + ["stored"]
 
     async def test_an_equal_memory_that_was_deleted_is_restored(self, store: MemoryStore) -> None:
-        first = await store.add(WORKSPACE, sample_memory("same"), EMBEDDER)
-        await store.delete(WORKSPACE, first.memory_id)
-        second = await store.add(WORKSPACE, sample_memory("same"), EMBEDDER)
+        first = await put(store, sample_memory("same"))
+        await delete(store, first.memory_id)
+        second = await put(store, sample_memory("same"))
         assert (second.outcome, second.memory_id) == ("restored", first.memory_id)
         assert await searchable(store) == ["same"]
 
     async def test_the_first_memory_settles_the_embedder(self, store: MemoryStore, other: MemoryStore) -> None:
         with pytest.raises(MemoryNotFoundError):
-            await store.add(WORKSPACE, sample_memory("refused", replaces="no such id"), EMBEDDER)
+            await put(store, sample_memory("refused", replaces="no such id"))
         assert await store.embedder() is None
-        await store.add(WORKSPACE, sample_memory("first"), EMBEDDER)
+        await put(store, sample_memory("first"))
         assert await other.embedder() == EMBEDDER
         with pytest.raises(EmbedderMismatchError, match=r"samples.*another"):
-            await other.add("elsewhere", sample_memory("second"), replace(EMBEDDER, name="another"))
+            await put(other, replace(sample_memory("second"), embedder=replace(EMBEDDER, name="another")), "elsewhere")
 
     async def test_a_vector_of_another_dimension_is_refused(self, store: MemoryStore) -> None:
         chunk = replace(sample_chunk("text"), vector=sample_vector("text", 8))
         with pytest.raises(InvalidInputError, match="vector"):
-            await store.add(WORKSPACE, sample_memory("text", chunk), EMBEDDER)
+            await put(store, sample_memory("text", chunk))
 
     async def test_vectors_are_found_again_by_digest(self, store: MemoryStore) -> None:
         chunk = sample_chunk("reuse me")
         assert await store.vectors(EMBEDDER, [chunk.digest]) == {}
-        await store.add(WORKSPACE, sample_memory("reuse me"), EMBEDDER)
+        await put(store, sample_memory("reuse me"))
         found = await store.vectors(EMBEDDER, [chunk.digest, b"unknown"])
         assert list(found) == [chunk.digest]
         assert chunk.vector is not None
@@ -228,17 +242,15 @@ class MemoryStoreContract(ForgettingContract):
     async def test_statistics_count_what_there_is(self, store: MemoryStore) -> None:
         empty = await store.stats(WORKSPACE)
         assert (empty.memories, empty.chunks, empty.deleted, empty.superseded) == (0, 0, 0, 0)
-        old = await store.add(
-            WORKSPACE, sample_memory("a b", sample_chunk("a b", 0, 1), sample_chunk("a b", 2)), EMBEDDER
-        )
-        await store.add(WORKSPACE, sample_memory("c d", sample_chunk("c d", 0, 1), sample_chunk("c d", 2)), EMBEDDER)
-        await store.add(WORKSPACE, sample_memory("e", replaces=old.memory_id), EMBEDDER)
-        gone = await store.add("other", sample_memory("f"), EMBEDDER)
-        await store.delete("other", gone.memory_id)
+        old = await put(store, sample_memory("a b", sample_chunk("a b", 0, 1), sample_chunk("a b", 2)))
+        await put(store, sample_memory("c d", sample_chunk("c d", 0, 1), sample_chunk("c d", 2)))
+        await put(store, sample_memory("e", replaces=old.memory_id))
+        gone = await put(store, sample_memory("f"), "other")
+        await delete(store, gone.memory_id, "other")
         here, there = await store.stats(WORKSPACE), await store.stats("other")
         assert (here.memories, here.chunks, here.deleted, here.superseded) == (2, 3, 0, 1)
         assert (there.memories, there.chunks, there.deleted, there.superseded) == (0, 0, 1, 0)
-        await store.delete(WORKSPACE, old.memory_id)
+        await delete(store, old.memory_id)
         both = await store.stats(WORKSPACE)
         assert (both.memories, both.chunks, both.deleted, both.superseded) == (2, 3, 1, 0)
         assert here.embedder == EMBEDDER
@@ -250,40 +262,22 @@ class MemoryStoreContract(ForgettingContract):
         digest = sample_chunk("same").digest
 
         async def told() -> tuple[Any, ...]:
-            memory = await other.get(WORKSPACE, (await other.find_same(WORKSPACE, "same", {})) or added.memory_id)
+            memory = await other.get(WORKSPACE, added.memory_id)
             stats, found = await other.stats(WORKSPACE), await other.vectors(EMBEDDER, [digest])
             return memory and memory.deleted_at is None, stats.memories, stats.deleted, list(found)
 
-        assert await other.find_same(WORKSPACE, "same", {}) is None
         assert (await other.stats(WORKSPACE)).memories == 0
         assert await other.vectors(EMBEDDER, [digest]) == {}
-        added = await store.add(WORKSPACE, sample_memory("same"), EMBEDDER)
-        assert await other.find_same(WORKSPACE, "same", {}) == added.memory_id
+        added = await put(store, sample_memory("same"))
         assert await told() == (True, 1, 0, [digest])
-        await store.delete(WORKSPACE, added.memory_id)
+        await delete(store, added.memory_id)
         assert await told() == (False, 0, 1, [digest])
-        await store.purge(WORKSPACE, deleted_before=math.inf)
+        await purge_deleted(store)
         assert await told() == (None, 0, 0, [])
-        assert await other.find_same(WORKSPACE, "same", {}) is None
-
-    async def test_deleted_memories_are_listed_and_purged_by_id(self, store: MemoryStore) -> None:
-        first, second, live = [
-            (await store.add(WORKSPACE, sample_memory(text), EMBEDDER)).memory_id
-            for text in ("first", "second", "live")
-        ]
-        assert await store.list_deleted(WORKSPACE, deleted_before=math.inf) == []
-        for memory_id in (first, second):
-            await store.delete(WORKSPACE, memory_id)
-        assert await store.list_deleted(WORKSPACE, deleted_before=math.inf) == [second, first]
-        assert await store.list_deleted(WORKSPACE, deleted_before=0) == []
-        assert await store.list_deleted("other", deleted_before=math.inf) == []
-        assert await store.purge(WORKSPACE, deleted_before=math.inf, memory_ids=[]) == 0
-        assert await store.purge(WORKSPACE, deleted_before=math.inf, memory_ids=[first, live]) == 1
-        assert await store.list_deleted(WORKSPACE, deleted_before=math.inf) == [second]
 
     async def test_a_cancelled_add_leaves_all_or_nothing(self, store: MemoryStore) -> None:
-        await store.add(WORKSPACE, sample_memory("first"), EMBEDDER)
-        adding = [asyncio.create_task(store.add(WORKSPACE, sample_memory(f"m {n}"), EMBEDDER)) for n in range(64)]
+        await put(store, sample_memory("first"))
+        adding = [asyncio.create_task(put(store, sample_memory(f"m {n}"))) for n in range(64)]
         await asyncio.sleep(0)
         for task in adding[::2]:
             task.cancel()
@@ -294,18 +288,18 @@ class MemoryStoreContract(ForgettingContract):
 
     async def test_a_store_that_works_is_healthy(self, store: MemoryStore) -> None:
         assert await store.health() == []
-        await store.add(WORKSPACE, sample_memory("text"), EMBEDDER)
+        await put(store, sample_memory("text"))
         assert await store.health() == []
 
     async def test_a_backup_is_a_file_with_something_in_it(self, store: MemoryStore, tmp_path: Path) -> None:
         target = tmp_path / "backup of the store"
-        await store.add(WORKSPACE, sample_memory("text"), EMBEDDER)
+        await put(store, sample_memory("text"))
         await store.backup(target)
         assert target.stat().st_size > 0
         await store.backup(target)
         assert await searchable(store) == ["text"]
 
     async def test_a_store_in_use_is_sound(self, store: MemoryStore) -> None:
-        first = await store.add(WORKSPACE, sample_memory("one", tags=("a", "b"), metadata={"k": 1}), EMBEDDER)
-        await store.add(WORKSPACE, sample_memory("two", replaces=first.memory_id), EMBEDDER)
+        first = await put(store, sample_memory("one", tags=("a", "b"), metadata={"k": 1}))
+        await put(store, sample_memory("two", replaces=first.memory_id))
         assert await store.check() == []

@@ -1,13 +1,12 @@
 """The contract of re-embedding as a test class, for stores that can get the vectors of another embedder."""
 
-import time
 from dataclasses import replace
 from typing import Protocol
 
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import StoreContract, add, ask
+from zapomni_core.testing.stores import StoreContract, add, ask, delete, purge_deleted, put, restore
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import EmbedderIdentity
 from zapomni_db.store import MemoryStore, Reembedding
@@ -36,10 +35,10 @@ class ReembeddingContract(StoreContract):
 
     async def test_hidden_memories_get_new_vectors_too(self, store: ReembeddingStore) -> None:
         hidden = await add(store, "hidden")
-        await store.delete(WORKSPACE, hidden)
+        await delete(store, hidden)
         await refill(store, ANOTHER)
         await store.switch(ANOTHER)
-        await store.restore(WORKSPACE, hidden)
+        await restore(store, hidden)
         assert await best_by_vector(store, "hidden", ANOTHER) == "hidden"
 
     async def test_a_switch_is_refused_while_vectors_are_missing(self, store: ReembeddingStore) -> None:
@@ -60,14 +59,14 @@ class ReembeddingContract(StoreContract):
         with pytest.raises(EmbedderMismatchError):
             await add(store, "second")
         chunk = replace(sample_memory("second").chunks[0], vector=sample_vector("second", ANOTHER.dimension))
-        await store.add(WORKSPACE, sample_memory("second", chunk), ANOTHER)
+        await put(store, replace(sample_memory("second", chunk), embedder=ANOTHER))
         assert await best_by_vector(store, "second", ANOTHER) == "second"
 
     async def test_a_memory_that_was_purged_meanwhile_is_no_obstacle(self, store: ReembeddingStore) -> None:
         gone = await add(store, "gone")
         chunks, _ = await store.pending(ANOTHER, 10)
-        await store.delete(WORKSPACE, gone)
-        await store.purge(WORKSPACE, deleted_before=time.time() + 1)
+        await delete(store, gone)
+        await purge_deleted(store)
         await store.fill(ANOTHER, [(chunks[0][0], b"digest", sample_vector("gone", ANOTHER.dimension))])
         assert await store.pending(ANOTHER, 10) == ([], 0)
         await store.switch(ANOTHER)
@@ -83,7 +82,7 @@ class ReembeddingContract(StoreContract):
         self, store: ReembeddingStore, other: MemoryStore
     ) -> None:
         await add(store, "before")
-        await store.add(WORKSPACE, sample_memory("later", replace(sample_chunk("later"), vector=None)), EMBEDDER)
+        await put(store, sample_memory("later", replace(sample_chunk("later"), vector=None)))
         await add(store, "after")
         assert await words_and_cosines(other, "later") == (1, [True, False, True], 1)
         assert await store.check() == []
@@ -95,7 +94,7 @@ class ReembeddingContract(StoreContract):
     async def test_what_is_pending_can_be_asked_for_by_workspace(self, store: ReembeddingStore) -> None:
         for workspace in ("one", "two", "two"):
             text = f"{workspace} {await store.stats(workspace)}"
-            await store.add(workspace, sample_memory(text, replace(sample_chunk(text), vector=None)), EMBEDDER)
+            await put(store, sample_memory(text, replace(sample_chunk(text), vector=None)), workspace)
         chunks, total = await store.pending(EMBEDDER, 10, "one")
         assert ([chunk.text.partition(" ")[0] for _, chunk in chunks], total) == (["one"], 1)
         chunks, total = await store.pending(EMBEDDER, 1, "two")
@@ -106,7 +105,7 @@ class ReembeddingContract(StoreContract):
 
     async def test_a_store_without_any_vector_can_be_searched(self, store: ReembeddingStore) -> None:
         parts = replace(sample_chunk("one two", 0, 3), vector=None), replace(sample_chunk("one two", 4), vector=None)
-        await store.add(WORKSPACE, sample_memory("one two", *parts), EMBEDDER)
+        await put(store, sample_memory("one two", *parts))
         assert await words_and_cosines(store, "two") == (1, [False], 2)
         assert await refill(store, EMBEDDER, limit=1) == [2, 1, 0]
         assert await best_by_vector(store, "two") == "two"

@@ -36,5 +36,8 @@ def sample_chunk(text: str, start: int = 0, end: int | None = None, **fields: An
 
 def sample_memory(text: str, *chunks: NewChunk, **fields: Any) -> NewMemory:
     """A memory of one chunk, or of these."""
-    fields.setdefault("metadata", {})
-    return NewMemory(text=text, chunks=chunks or (sample_chunk(text),), **fields)
+    defaults: dict[str, Any] = {"metadata": {}, "embedder": EMBEDDER}
+    fields = defaults | fields
+    key = repr((text, sorted(fields["metadata"].items(), key=repr), fields.get("kind")))
+    name = hashlib.blake2b(key.encode(errors="replace"), digest_size=16).hexdigest()
+    return NewMemory(text=text, chunks=chunks or (sample_chunk(text),), **({"key": name} | fields))

@@ -2,7 +2,6 @@
 
 # ruff: noqa: RUF001 - strange letters are the point
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import StoreContract, add, ask, searchable
+from zapomni_core.testing.stores import StoreContract, add, ask, delete, put, restore, searchable
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.filters import Filter, Scalar
 from zapomni_db.records import Candidates
@@ -69,7 +68,7 @@ class SearchContract(StoreContract):
     async def test_a_candidate_tells_what_scoring_needs(self, store: MemoryStore) -> None:
         text = "one two two three four"
         parts = (sample_chunk(text, 0, 11), sample_chunk(text, 12, 17), sample_chunk(text, 18))
-        added = await store.add(WORKSPACE, sample_memory(text, *parts, author="Ada", timestamp=DAY), EMBEDDER)
+        added = await put(store, sample_memory(text, *parts, author="Ada", timestamp=DAY))
         second = await add(store, "five two")
         proposed = await ask(store, "two nine")
         assert [(one.memory_id, one.length, one.counts) for one in proposed.found] == [
@@ -94,21 +93,21 @@ class SearchContract(StoreContract):
         text = "é数🫨x" * 50_000
         start = 4 * 33_333 + 1
         chunk = sample_chunk(text, start, start + 5, terms=("t",))
-        await store.add(WORKSPACE, sample_memory(text, chunk), EMBEDDER)
+        await put(store, sample_memory(text, chunk))
         assert await searchable(store) == ["数🫨xé数"]
 
     async def test_chunks_are_found_in_their_workspace_while_they_are_there(self, store: MemoryStore) -> None:
         mine, gone = await add(store, "mine"), await add(store, "gone")
         chunks = [one.chunk for one in (await ask(store, "mine")).found]
         assert await store.chunks("other", chunks) == []
-        await store.delete(WORKSPACE, gone)
-        await store.purge(WORKSPACE, deleted_before=math.inf, memory_ids=[gone])
+        await delete(store, gone)
+        await store.purge(WORKSPACE, [gone])
         assert [one.memory_id for one in await store.chunks(WORKSPACE, chunks)] == [mine]
 
     async def test_any_term_is_found_as_exactly_what_it_is(self, store: MemoryStore) -> None:
         for term in ANY_TERMS:
-            await store.add(WORKSPACE, sample_memory(term, sample_chunk(term, terms=(term, "x", term))), EMBEDDER)
-        await store.add(WORKSPACE, sample_memory("all", sample_chunk("all", terms=ANY_TERMS)), EMBEDDER)
+            await put(store, sample_memory(term, sample_chunk(term, terms=(term, "x", term))))
+        await put(store, sample_memory("all", sample_chunk("all", terms=ANY_TERMS)))
         assert await store.term_counts(WORKSPACE, ANY_TERMS) == (len(ANY_TERMS) + 1, (2,) * len(ANY_TERMS))
         for term in ANY_TERMS:
             proposed = await ask(store, term, terms=(term,), vector=None)
@@ -119,7 +118,7 @@ class SearchContract(StoreContract):
     async def test_terms_are_counted_in_live_chunks_of_the_workspace_only(self, store: MemoryStore) -> None:
         await add(store, "tea", workspace="other")
         gone, old, _ = await add(store, "tea a"), await add(store, "tea b"), await add(store, "tea c")
-        await store.delete(WORKSPACE, gone)
+        await delete(store, gone)
         await add(store, "tea d", replaces=old)
         assert await store.term_counts(WORKSPACE, ["tea", "a"]) == (2, (2, 0))
         assert [one.counts for one in (await ask(store, "tea a")).found] == [(1, 0)] * 2
@@ -246,15 +245,15 @@ class SearchContract(StoreContract):
         for day, text in enumerate("abcd"):
             ids[text] = await add(store, text, conversation="talk", timestamp=DAY + timedelta(days=day))
         assert await neighbours_of(other) == {"a": "--bc", "b": "-acd", "c": "abd-", "d": "bc--"}
-        await store.delete(WORKSPACE, ids["b"])
+        await delete(store, ids["b"])
         assert await neighbours_of(other) == {"a": "--cd", "c": "-ad-", "d": "ac--"}
         await add(store, "e", conversation="talk", timestamp=DAY - timedelta(days=1))
         assert await neighbours_of(other) == {"e": "--ac", "a": "-ecd", "c": "ead-", "d": "ac--"}
-        await store.restore(WORKSPACE, ids["b"])
+        await restore(store, ids["b"])
         await add(store, "f", conversation="talk", timestamp=DAY, replaces=ids["a"])
         assert await neighbours_of(other) == {"e": "--fb", "f": "-ebc", "b": "efcd", "c": "fbd-", "d": "bc--"}
-        await store.delete(WORKSPACE, ids["d"])
-        await store.purge(WORKSPACE, deleted_before=math.inf, memory_ids=[ids["d"]])
+        await delete(store, ids["d"])
+        await store.purge(WORKSPACE, [ids["d"]])
         assert await neighbours_of(other) == {"e": "--fb", "f": "-ebc", "b": "efc-", "c": "fb--"}
 
     async def test_neighbours_come_along_and_the_filter_marks_those_it_excludes(self, store: MemoryStore) -> None:
@@ -283,7 +282,7 @@ class SearchContract(StoreContract):
                 timestamp=DAY + timedelta(days=day),
             )
             asked = sample_memory("asked", conversation="talk", timestamp=DAY + timedelta(days=day))
-            await store.add(WORKSPACE, asked if name == "asked" else long, EMBEDDER)
+            await put(store, asked if name == "asked" else long)
         proposed = await ask(store, "asked", vector=None)
         assert await self._texts(store, proposed) == [*"2345", "asked", *"0123"]
 
@@ -294,9 +293,9 @@ class SearchContract(StoreContract):
         proposed = await ask(other, "beta")
         assert [(one.counts, round(one.cosine or 0)) for one in proposed.found] == [((0,), 0), ((1,), 1)]
         assert await other.get(WORKSPACE, second) is not None
-        await other.delete(WORKSPACE, first)
+        await delete(other, first)
         assert await searchable(store) == ["beta"]
-        await store.restore(WORKSPACE, first)
+        await restore(store, first)
         assert await searchable(other) == ["alpha", "beta"]
 
     async def _texts(self, store: MemoryStore, proposed: Candidates) -> list[str]:

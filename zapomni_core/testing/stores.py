@@ -10,7 +10,7 @@ import pytest_asyncio
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
 from zapomni_db.arrays import Vector
 from zapomni_db.filters import NO_FILTER, Filter
-from zapomni_db.records import Candidates, EmbedderIdentity, Memory, Question
+from zapomni_db.records import Added, Candidates, Change, EmbedderIdentity, Memory, NewMemory, Question
 from zapomni_db.store import MemoryStore
 
 
@@ -36,9 +36,31 @@ class StoreContract:
         await store.close()
 
 
+async def put(store: MemoryStore, memory: NewMemory, workspace: str = WORKSPACE) -> Added:
+    """What became of one memory that was added."""
+    (added,) = await store.add(workspace, [memory])
+    return added
+
+
+async def delete(store: MemoryStore, memory_id: str, workspace: str = WORKSPACE) -> Memory | None:
+    """The memory, if it was not deleted before."""
+    return await store.change(workspace, memory_id, Change(deleted=True))
+
+
+async def restore(store: MemoryStore, memory_id: str, workspace: str = WORKSPACE) -> Memory | None:
+    """The memory that was brought back, if there was one to bring back."""
+    return await store.change(workspace, memory_id, Change(deleted=False))
+
+
+async def purge_deleted(store: MemoryStore, workspace: str = WORKSPACE) -> int:
+    """Remove for good whatever is deleted; how many memories."""
+    page = await store.list_memories(workspace, state="deleted")
+    return await store.purge(workspace, [one.id for one in page.memories])
+
+
 async def add(store: MemoryStore, text: str, workspace: str = WORKSPACE, **fields: Any) -> str:
     """The id of a memory that was added."""
-    return (await store.add(workspace, sample_memory(text, **fields), EMBEDDER)).memory_id
+    return (await put(store, sample_memory(text, **fields), workspace)).memory_id
 
 
 async def kept(store: MemoryStore, memory_id: str) -> Memory:

@@ -1,14 +1,13 @@
 """The part of a graph's contract that speaks of time: what was true when, what supersedes what, and what is hidden."""
 
-import time
 from datetime import UTC, datetime
 from itertools import permutations
 
 import pytest
 
 from zapomni_core.testing.extractions import Graphed, relations_of, said, state, triples
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
-from zapomni_core.testing.stores import StoreContract
+from zapomni_core.testing.samples import WORKSPACE, sample_memory
+from zapomni_core.testing.stores import StoreContract, delete, purge_deleted, put, restore
 
 LIVED = [("Berlin", 2018), ("Paris", 2020), ("Rome", 2022)]
 
@@ -126,11 +125,11 @@ class TimelineContract(StoreContract):
     async def test_the_earlier_relation_comes_back_when_the_later_memory_is_deleted(self, store: Graphed) -> None:
         await state(store, "Ada", "lives in", "Berlin", exclusive=True, when=year(2018))
         later = await state(store, "Ada", "lives in", "Paris", exclusive=True, when=year(2020))
-        await store.delete(WORKSPACE, later)
+        await delete(store, later)
         assert await triples(store, "Ada", superseded=True) == ["Ada lives in Berlin"]
         ((_, back),) = await relations_of(store, "Ada")
         assert (back.valid_until, back.superseded_by, back.superseded_at) == (None, None, None)
-        await store.restore(WORKSPACE, later)
+        await restore(store, later)
         assert await triples(store, "Ada") == ["Ada lives in Paris"]
         assert await store.check() == []
 
@@ -145,8 +144,8 @@ class TimelineContract(StoreContract):
     async def test_a_purged_memory_supersedes_nothing(self, store: Graphed) -> None:
         await state(store, "Ada", "lives in", "Berlin", exclusive=True, when=year(2018))
         later = await state(store, "Ada", "lives in", "Paris", exclusive=True, when=year(2020))
-        await store.delete(WORKSPACE, later)
-        await store.purge(WORKSPACE, deleted_before=time.time() + 60)
+        await delete(store, later)
+        await purge_deleted(store)
         assert await triples(store, "Ada", superseded=True) == ["Ada lives in Berlin"]
         assert await store.graph.entities(WORKSPACE, ["Paris"]) == []
         assert await store.check() == []
@@ -155,11 +154,11 @@ class TimelineContract(StoreContract):
         old = await state(store, "Ada", "knows", "Grace")
         text = "Ada knows Alan"
         new = sample_memory(text, replaces=old, extraction=said(text, "Ada", "knows", "Alan"))
-        await store.add(WORKSPACE, new, EMBEDDER)
+        await put(store, new)
         assert await triples(store, "Ada", superseded=True) == ["Ada knows Alan"]
         assert await store.graph.entities(WORKSPACE, ["Grace"]) == []
         assert await store.graph.entities_of(WORKSPACE, old) == []
-        await store.delete(WORKSPACE, old)
-        await store.restore(WORKSPACE, old)
+        await delete(store, old)
+        await restore(store, old)
         assert await triples(store, "Ada", superseded=True) == ["Ada knows Alan"]
         assert await store.check() == []

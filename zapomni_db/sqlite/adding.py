@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import apsw
 
@@ -15,7 +15,7 @@ from zapomni_db.sqlite.chunks import ChunkRow
 from zapomni_db.sqlite.embedders import Embedder
 from zapomni_db.sqlite.facets import facets_of, keep_facets
 from zapomni_db.sqlite.graph.recording import record_row
-from zapomni_db.sqlite.hiding import restore_row, supersede
+from zapomni_db.sqlite.hiding import replace, restore_row
 from zapomni_db.sqlite.ids import new_id
 from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.queue import Enqueuing
@@ -27,37 +27,29 @@ Outcome = Literal["stored", "existing", "restored"]
 class Addition(NamedTuple):
     """A memory to be kept, and what it is there: of which kind and conversation, whatever it says of that itself.
 
-    Without `content` it is like no other; without `created_at` it is created now.
+    Without `created_at` it is created now.
     """
 
     workspace: str
     memory: NewMemory
-    embedder: EmbedderIdentity
     kind: str
     conversation: str
-    content: bytes | None = None
     created_at: int | None = None
 
 
-def find_same(
-    connection: apsw.Connection, workspace: str, text: str, metadata: Mapping[str, Any], kind: str
-) -> str | None:
-    """The id of the memory that another of this text, metadata and kind would be the same as."""
-    values.check_text("workspace", workspace)
-    row = memories.find_same(connection, workspace, _digest(text, metadata, kind))
-    return row.uid if row else None
+def add(connection: apsw.Connection, workspace: str, new: Sequence[NewMemory]) -> list[Added]:
+    """Keep memories, or find that they are there; all of them or none, inside a transaction."""
+    return [_add(connection, Addition(workspace, memory, memory.kind, memory.conversation)) for memory in new]
 
 
-def add(connection: apsw.Connection, workspace: str, memory: NewMemory, identity: EmbedderIdentity) -> Added:
-    """Keep a memory, or find that it is there; all of it or nothing, inside a transaction."""
-    addition = Addition(workspace, memory, identity, memory.kind, memory.conversation, _content(memory))
-    embedders_of = _embedders(connection, [addition])
-    content, enqueuing = addition.content, Enqueuing(connection)
-    row = memories.find_same(connection, workspace, content) if content else None
+def _add(connection: apsw.Connection, addition: Addition) -> Added:
+    memory = addition.memory
+    embedders_of, enqueuing = _embedders(connection, [addition]), Enqueuing(connection)
+    row = memories.find_same(connection, addition.workspace, memory.key) if memory.key else None
     if row is None:
         (row,) = _insert(connection, [addition], embedders_of)
         return _followed(connection, memory, row, "stored", enqueuing)
-    outcome: Outcome = "restored" if restore_row(connection, row) else "existing"
+    outcome: Outcome = "restored" if restore_row(connection, row, memory.by) else "existing"
     return _followed(connection, memory, row, outcome, enqueuing)
 
 
@@ -74,7 +66,9 @@ def _embedders(connection: apsw.Connection, additions: Sequence[Addition]) -> di
     """The embedders of memories, which must be the one that serves; asked for before anything is written."""
     for addition in additions:
         values.check_text("workspace", addition.workspace)
-    return {identity: embedders.require(connection, identity) for identity in {one.embedder for one in additions}}
+    return {
+        identity: embedders.require(connection, identity) for identity in {one.memory.embedder for one in additions}
+    }
 
 
 def _followed(
@@ -82,20 +76,10 @@ def _followed(
 ) -> Added:
     """What became of a memory, once what comes with it is done too."""
     if memory.replaces is not None and memory.replaces != row.uid:
-        supersede(connection, row.workspace, memory.replaces, row)
+        replace(connection, memory.replaces, row, memory.by)
     if memory.extraction is not None:
         record_row(connection, row, memory.text, memory.extraction)
     return Added(row.uid, row.chunks, outcome, enqueuing.enqueue_for(row.workspace, row.uid, memory.jobs))
-
-
-def _content(memory: NewMemory) -> bytes | None:
-    """What two memories have in common that are the same; None for one that is like no other."""
-    return _digest(memory.text, memory.metadata, memory.kind) if memory.merge else None
-
-
-def _digest(text: str, metadata: Mapping[str, Any], kind: str) -> bytes:
-    said = values.to_json("metadata", dict(metadata), canonical=True)
-    return values.digest(values.encode("kind", kind), values.encode("text", text), said.encode())
 
 
 def _insert(
@@ -107,7 +91,7 @@ def _insert(
         batch.take(addition)
     batch.write(connection)
     for addition, row in zip(additions, batch.rows, strict=True):
-        embedders.keep_vectors(connection, embedders_of[addition.embedder], _vectors(addition.memory, row))
+        embedders.keep_vectors(connection, embedders_of[addition.memory.embedder], _vectors(addition.memory, row))
     return batch.rows
 
 
@@ -122,6 +106,7 @@ class _Batch:
         self._facets: list[tuple[bytes, int]] = []
         self._chunks: list[tuple[int, int, ChunkRow]] = []
         self._terms: list[tuple[int, tuple[str, ...]]] = []
+        self._by: dict[str, list[Row]] = {}
 
     def take(self, addition: Addition) -> None:
         """Gather a memory."""
@@ -129,6 +114,7 @@ class _Batch:
         text, parts = values.encode("text", memory.text), chunks.rows_of(memory.text, memory.chunks)
         row = _row(addition, number, self._first_chunk, text, parts)
         self.rows.append(row)
+        self._by.setdefault(values.check_text("by", memory.by), []).append(row)
         self._bodies.append((number, text))
         self._facets += [(facet, number) for facet in _facets(row, memory)]
         for chunk, (part, new) in enumerate(zip(parts, memory.chunks, strict=True), self._first_chunk):
@@ -143,7 +129,8 @@ class _Batch:
         keep_facets(connection, self._facets)
         chunks.insert(connection, self._chunks)
         keep_terms(connection, self._terms)
-        record_all(connection, [(row.workspace, row.id) for row in self.rows], "added")
+        for by, rows in self._by.items():
+            record_all(connection, [(row.workspace, row.id) for row in rows], "added", by)
 
 
 def _vectors(memory: NewMemory, row: Row) -> list[tuple[int, bytes, Vector]]:
@@ -170,7 +157,8 @@ def _row(addition: Addition, number: int, first_chunk: int, text: bytes, parts: 
         first_chunk,
         len(parts),
     )
-    return Row(*fixed, addition.content, memories.seal_of(fixed, addition.content, text, parts))
+    key = values.check_text("key", memory.key) or None
+    return Row(*fixed, key, memories.seal_of(fixed, key, text, parts))
 
 
 def _facets(row: Row, memory: NewMemory) -> set[bytes]:

@@ -20,6 +20,9 @@ _SHORT = 200  # characters
 _MOST_LISTED = 100
 """Values of a list that can be asked for; what has more is data, such as a vector."""
 
+HOLDING = "EXISTS (SELECT 1 FROM carray(?) asked CROSS JOIN facet ON digest = asked.value AND facet.memory = m.id)"
+"""A condition on the memory m: it has one of the facets of a group."""
+
 
 def facets_of(
     workspace: str,

@@ -5,12 +5,15 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from zapomni_db.records import Memory
+from zapomni_db.errors import InvalidInputError
+from zapomni_db.filters import Filter
+from zapomni_db.records import Memory, Order, Page, State
 from zapomni_db.sqlite import values
 from zapomni_db.sqlite.bodies import read_body
 from zapomni_db.sqlite.chunks import ChunkRow
+from zapomni_db.sqlite.chunks import read as read_chunks
 from zapomni_db.sqlite.connections import one, rows
-from zapomni_db.sqlite.facets import facets_of
+from zapomni_db.sqlite.facets import HOLDING, asked, facets_of
 
 
 class Row(NamedTuple):
@@ -29,7 +32,7 @@ class Row(NamedTuple):
     id: int
     first_chunk: int
     chunks: int
-    content: bytes | None
+    key: str | None
     seal: bytes = b""
     deleted_at: int | None = None
     replaced_by: str | None = None
@@ -64,16 +67,27 @@ class Row(NamedTuple):
 
     def is_sealed(self, text: bytes, chunks: Sequence[ChunkRow]) -> bool:
         """Whether nothing was changed that never changes in a memory."""
-        return self.seal == seal_of(self[: Row._fields.index("content")], self.content, text, chunks)
+        return self.seal == seal_of(self[: Row._fields.index("key")], self.key, text, chunks)
 
 
-def seal_of(fixed: Sequence[Any], content: bytes | None, text: bytes, chunks: Sequence[ChunkRow]) -> bytes:
-    """A digest of all that never changes in a memory; `fixed` are the columns of its row before `content`."""
-    return values.digest(values.to_json("memory", [fixed, chunks]).encode(), content or b"", text)
+def seal_of(fixed: Sequence[Any], key: str | None, text: bytes, chunks: Sequence[ChunkRow]) -> bytes:
+    """A digest of all that never changes in a memory; `fixed` are the columns of its row before `key`."""
+    return values.digest(values.to_json("memory", [fixed, chunks]).encode(), (key or "").encode(), text)
 
 
 _COLUMNS = ", ".join(Row._fields)
 _SELECT = f"SELECT {_COLUMNS} FROM memory "  # noqa: S608 - columns of ours
+_STATES: dict[State, str] = {
+    "live": "deleted_at IS NULL AND replaced_by IS NULL",
+    "deleted": "deleted_at IS NOT NULL",
+    "replaced": "deleted_at IS NULL AND replaced_by IS NOT NULL",
+    "all": "TRUE",
+}
+_INDEXED: dict[Order, str] = {
+    "newest": "INDEXED BY memory_moment",
+    "oldest": "INDEXED BY memory_moment",
+    "inserted": "NOT INDEXED",
+}
 _INSERT = f"INSERT INTO memory({_COLUMNS}, moment, thread) VALUES({', '.join('?' * (len(Row._fields) + 2))})"
 
 
@@ -85,23 +99,12 @@ def find(connection: apsw.Connection, workspace: str, uid: str) -> Row | None:
     return Row(*row) if row else None
 
 
-def find_same(connection: apsw.Connection, workspace: str, content: bytes) -> Row | None:
-    """A memory with the same content that nothing replaced, deleted or not."""
-    same = _SELECT + "WHERE workspace = ? AND content = ? AND replaced_by IS NULL"
-    row = one(connection, same, workspace, content)
+def find_same(connection: apsw.Connection, workspace: str, key: str) -> Row | None:
+    """The memory of a key that nothing replaced, deleted or not."""
+    if not (values.is_text(workspace) and values.is_text(key)):
+        return None
+    row = one(connection, _SELECT + "WHERE workspace = ? AND key = ? AND replaced_by IS NULL", workspace, key)
     return Row(*row) if row else None
-
-
-def find_deleted(connection: apsw.Connection, workspace: str, before: int, limit: int) -> list[Row]:
-    """Some memories that were deleted before a moment."""
-    found = rows(connection, _SELECT + "WHERE workspace = ? AND deleted_at < ? LIMIT ?", workspace, before, limit)
-    return [Row(*row) for row in found]
-
-
-def list_deleted(connection: apsw.Connection, workspace: str, before: int) -> list[str]:
-    """The ids of the memories that were deleted before a moment, the last deleted first."""
-    statement = "SELECT uid FROM memory WHERE workspace = ? AND deleted_at < ? ORDER BY deleted_at DESC, id DESC"
-    return [uid for (uid,) in rows(connection, statement, workspace, before)]
 
 
 def replaced_by(connection: apsw.Connection, row: Row) -> list[tuple[int, str]]:
@@ -120,6 +123,16 @@ def insert(connection: apsw.Connection, new: Iterable[Row]) -> None:
     connection.executemany(_INSERT, [(*row, row.moment, values.thread_of(row.conversation)) for row in new])
 
 
+def update(connection: apsw.Connection, old: Row, new: Row) -> None:
+    """Write a row that has other metadata, sealed anew."""
+    text, parts = read_body(connection, old.id), read_chunks(connection, old.chunk_numbers)
+    sealed = seal_of(new[: Row._fields.index("key")], new.key, text, parts)
+    connection.execute(
+        "UPDATE memory SET metadata = ?, tags = ?, source = ?, seal = ? WHERE id = ?",
+        (new.metadata, new.tags, new.source, sealed, old.id),
+    )
+
+
 def drop(connection: apsw.Connection, row: Row) -> None:
     """Forget a memory's row."""
     connection.execute("DELETE FROM memory WHERE id = ?", (row.id,))
@@ -131,10 +144,55 @@ def next_numbers(connection: apsw.Connection) -> tuple[int, int]:
     return last.get("memory", 0) + 1, last.get("chunk", 0) + 1
 
 
-def get(connection: apsw.Connection, workspace: str, uid: str) -> Memory | None:
+def get(connection: apsw.Connection, workspace: str, uid: str = "", key: str = "") -> Memory | None:
     """A memory with its text, hidden or not."""
-    row = find(connection, workspace, uid)
+    row = find_same(connection, workspace, key) if key else find(connection, workspace, uid)
     return _read(connection, row) if row else None
+
+
+def list_page(
+    connection: apsw.Connection,
+    workspace: str,
+    wanted: Filter,
+    *,
+    state: State,
+    order: Order,
+    after: str,
+    limit: int,
+) -> Page:
+    """Memories in an order, from where the page before ended."""
+    columns = "id" if order == "inserted" else "moment, id"
+    compared, direction = ("<", "DESC") if order == "newest" else (">", "ASC")
+    conditions = [_STATES[state], "workspace = ?"]
+    bound: list[Any] = [workspace]
+    if after:
+        conditions.append(f"({columns}) {compared} ({', '.join('?' * len(columns.split()))})")
+        bound += _position(after, len(columns.split()))
+    for moment, condition in (
+        (wanted.date_from, "moment >= ?"),
+        (wanted.date_to, "moment <= ?"),
+        (wanted.created_from, "created_at >= ?"),
+        (wanted.created_to, "created_at <= ?"),
+    ):
+        if moment:
+            conditions.append(condition)
+            bound.append(values.to_micros(moment))
+    for group in asked(workspace, wanted):
+        conditions.append(HOLDING)
+        bound.append(apsw.carray(group))
+    ordered = ", ".join(f"{column} {direction}" for column in columns.split(", "))
+    statement = f"{_SELECT} m {_INDEXED[order]} WHERE {' AND '.join(conditions)} ORDER BY {ordered} LIMIT ?"
+    found = [Row(*row) for row in rows(connection, statement, *bound, limit + 1)]
+    last = found[limit - 1] if len(found) > limit else None
+    place = "" if last is None else f"{last.id}" if order == "inserted" else f"{last.moment}.{last.id}"
+    return Page([_read(connection, row) for row in found[:limit]], place)
+
+
+def _position(after: str, parts: int) -> list[int]:
+    numbers = after.split(".")
+    if len(numbers) != parts or not all(number.lstrip("-").isdecimal() for number in numbers):
+        raise InvalidInputError("after must be what the page before said")
+    return list(map(int, numbers))
 
 
 def _read(connection: apsw.Connection, row: Row) -> Memory:

@@ -25,15 +25,10 @@ _REMOVED, _WRITTEN_ANEW = 1, 2  # how far it is: rows are gone; the file is writ
 BATCH = 200  # memories removed in one transaction: others wait for it
 
 
-def purge_some(connection: apsw.Connection, workspace: str, before: int) -> int:
-    """Remove some memories that were deleted before a moment; inside a transaction."""
-    return _remove(connection, memories.find_deleted(connection, workspace, before, BATCH))
-
-
-def purge_named(connection: apsw.Connection, workspace: str, before: int, uids: Sequence[str]) -> int:
-    """Remove those of these memories that were deleted before a moment; inside a transaction."""
+def purge(connection: apsw.Connection, workspace: str, uids: Sequence[str]) -> int:
+    """Remove those of these memories that are deleted; inside a transaction."""
     found = (memories.find(connection, workspace, uid) for uid in dict.fromkeys(uids))
-    return _remove(connection, [row for row in found if row and row.deleted_at is not None and row.deleted_at < before])
+    return _remove(connection, [row for row in found if row and row.deleted_at is not None])
 
 
 def is_sweep_due(connection: apsw.Connection) -> bool:

@@ -36,16 +36,17 @@ CREATE TABLE memory(
     moment INTEGER NOT NULL,                            -- the timestamp, else the creation
     thread INTEGER NOT NULL,                            -- a number for the conversation, 0 for none
     first_chunk INTEGER NOT NULL, chunks INTEGER NOT NULL,  -- chunks are numbered in a row
-    content BLOB,                                       -- digest of what makes it the same as another; NULL: never the same
+    key TEXT,                                           -- memories of one key are the same; NULL: like no other
     seal BLOB NOT NULL,                                 -- digest of all that does not change
     deleted_at INTEGER, replaces TEXT, replaced_by TEXT
 ) STRICT;
 -- The last two columns make the index answer alone.
 CREATE INDEX memory_live ON memory(workspace, id, moment, thread, first_chunk, chunks, deleted_at, replaced_by)
     WHERE deleted_at IS NULL AND replaced_by IS NULL;
+CREATE INDEX memory_moment ON memory(workspace, moment, id);
 CREATE INDEX memory_deleted ON memory(workspace, deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX memory_superseded ON memory(workspace, deleted_at) WHERE replaced_by IS NOT NULL;
-CREATE UNIQUE INDEX memory_content ON memory(workspace, content) WHERE content IS NOT NULL AND replaced_by IS NULL;
+CREATE UNIQUE INDEX memory_key ON memory(workspace, key) WHERE key IS NOT NULL AND replaced_by IS NULL;
 
 CREATE TABLE body(id INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;      -- id: bodies.part_number
 CREATE TABLE chunk(
@@ -63,8 +64,10 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab(term, instance);
 CREATE TABLE facet(digest BLOB NOT NULL, memory INTEGER NOT NULL, PRIMARY KEY(digest, memory)) STRICT, WITHOUT ROWID;
 
 CREATE TABLE change(
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, memory INTEGER NOT NULL, state TEXT NOT NULL
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, memory INTEGER NOT NULL, state TEXT NOT NULL,
+    at INTEGER NOT NULL, client TEXT NOT NULL
 ) STRICT;
+CREATE INDEX change_memory ON change(memory);
 """
 
 

@@ -2,31 +2,38 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 import numpy as np
 
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import DatabaseError, StoreDamagedError, StoreFullError, StoreUnavailableError
+from zapomni_db.filters import NO_FILTER, Filter
 from zapomni_db.records import (
     Added,
     Candidates,
+    Change,
     ChunkFound,
     EmbedderIdentity,
+    Event,
     Memory,
     NewMemory,
+    Order,
+    Page,
     Question,
+    State,
     StoreStats,
     TermCounts,
 )
 from zapomni_db.sqlite import adding, embedders, hiding, memories, purging, reembedding
 from zapomni_db.sqlite.access import Access
 from zapomni_db.sqlite.backup import back_up
+from zapomni_db.sqlite.changes import history
 from zapomni_db.sqlite.checking import problems
 from zapomni_db.sqlite.chunks import found
 from zapomni_db.sqlite.connections import last_change, transaction
@@ -39,7 +46,6 @@ from zapomni_db.sqlite.search import LiveChunks
 from zapomni_db.sqlite.statistics import statistics
 from zapomni_db.sqlite.values import check_text
 
-_END_OF_TIME = 253_402_300_800  # seconds to the year 10000: "whenever it was deleted"
 SWEEP_SECONDS = 60.0
 """For how long a purge waits for those who read."""
 SWEEP_PAUSE = 0.2
@@ -59,51 +65,51 @@ class SQLiteStore:
         self.conversations = SQLiteConversations(self._access)
         self.graph = SQLiteGraph(self._access)
 
-    async def add(self, workspace: str, memory: NewMemory, embedder: EmbedderIdentity) -> Added:
-        return await self._access.write(lambda connection: adding.add(connection, workspace, memory, embedder))
+    async def add(self, workspace: str, memories: Sequence[NewMemory]) -> list[Added]:
+        return await self._access.write(partial(adding.add, workspace=workspace, new=memories))
 
-    async def find_same(
-        self, workspace: str, text: str, metadata: Mapping[str, Any], kind: str = "memory"
-    ) -> str | None:
-        return await self._access.query(
-            lambda connection: adding.find_same(connection, workspace, text, metadata, kind)
-        )
+    async def get(self, workspace: str, memory_id: str = "", *, key: str = "") -> Memory | None:
+        return await self._access.query(lambda connection: memories.get(connection, workspace, memory_id, key))
 
-    async def get(self, workspace: str, memory_id: str) -> Memory | None:
-        return await self._access.query(lambda connection: memories.get(connection, workspace, memory_id))
-
-    async def delete(self, workspace: str, memory_id: str) -> Memory | None:
-        return await self._access.write(lambda connection: hiding.delete(connection, workspace, memory_id))
-
-    async def restore(self, workspace: str, memory_id: str) -> Memory | None:
-        return await self._access.write(lambda connection: hiding.restore(connection, workspace, memory_id))
-
-    async def list_deleted(self, workspace: str, *, deleted_before: float) -> list[str]:
-        check_text("workspace", workspace)
-        before = _micros(deleted_before)
-        return await self._access.query(lambda connection: memories.list_deleted(connection, workspace, before))
-
-    async def purge(
+    async def list_memories(
         self,
         workspace: str,
+        wanted: Filter = NO_FILTER,
         *,
-        deleted_before: float,
-        memory_ids: Sequence[str] | None = None,
-    ) -> int:
+        state: State = "live",
+        order: Order = "newest",
+        after: str = "",
+        limit: int = 100,
+    ) -> Page:
         check_text("workspace", workspace)
-        before = _micros(deleted_before)
+        return await self._access.query(
+            partial(
+                memories.list_page,
+                workspace=workspace,
+                wanted=wanted,
+                state=state,
+                order=order,
+                after=after,
+                limit=limit,
+            )
+        )
+
+    async def change(self, workspace: str, memory_id: str, change: Change, *, by: str = "") -> Memory | None:
+        return await self._access.write(lambda connection: hiding.apply(connection, workspace, memory_id, change, by))
+
+    async def history(self, workspace: str, memory_id: str) -> Sequence[Event]:
+        def read(connection: apsw.Connection) -> Sequence[Event]:
+            row = memories.find(connection, workspace, memory_id)
+            return history(connection, row.id) if row else []
+
+        return await self._access.query(read)
+
+    async def purge(self, workspace: str, memory_ids: Sequence[str]) -> int:
+        check_text("workspace", workspace)
         removed = 0
-        if memory_ids is not None:
-            for start in range(0, len(memory_ids), purging.BATCH):
-                batch = memory_ids[start : start + purging.BATCH]
-                removed += await self._access.write(
-                    partial(purging.purge_named, workspace=workspace, before=before, uids=batch)
-                )
-        else:
-            while count := await self._access.write(
-                lambda connection: purging.purge_some(connection, workspace, before)
-            ):
-                removed += count
+        for start in range(0, len(memory_ids), purging.BATCH):
+            batch = memory_ids[start : start + purging.BATCH]
+            removed += await self._access.write(partial(purging.purge, workspace=workspace, uids=batch))
         if await self._access.query(purging.is_sweep_due):
             await self._sweep()
         return removed
@@ -199,7 +205,3 @@ class SQLiteStore:
 
     async def close(self) -> None:
         await self._access.close()
-
-
-def _micros(seconds: float) -> int:
-    return int(min(seconds, _END_OF_TIME) * 1_000_000)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from zapomni_core.testing.stores import put
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
 
 THREADS = 4
@@ -15,7 +16,7 @@ def test_event_loops_of_several_threads_open_a_store_once(store):
 
     async def add(thread):
         for number in range(EACH):
-            await store.add(WORKSPACE, sample_memory(f"{number} of {thread}"), EMBEDDER)
+            await put(store, sample_memory(f"{number} of {thread}"))
 
     def work(thread):
         begin.wait()

@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 
 import apsw
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
@@ -23,8 +24,8 @@ from zapomni_db.sqlite import SQLiteStore, schema
 
 
 async def test_a_backup_holds_everything_while_others_go_on_writing(store, path, tmp_path):
-    await asyncio.gather(*(store.add("default", sample_memory(f"before {n}"), EMBEDDER) for n in range(50)))
-    writing = asyncio.gather(*(store.add("default", sample_memory(f"during {n}"), EMBEDDER) for n in range(50)))
+    await asyncio.gather(*(put(store, sample_memory(f"before {n}"), "default") for n in range(50)))
+    writing = asyncio.gather(*(put(store, sample_memory(f"during {n}"), "default") for n in range(50)))
     await store.backup(tmp_path / "backup.db")
     await writing
     copy = SQLiteStore(tmp_path / "backup.db")
@@ -34,7 +35,7 @@ async def test_a_backup_holds_everything_while_others_go_on_writing(store, path,
 
 
 async def test_a_backup_is_one_file_for_its_owner_alone(store, tmp_path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     (tmp_path / "backups").mkdir()
     target = tmp_path / "backups" / "backup.db"
     await store.backup(target)
@@ -63,7 +64,7 @@ def spoil_a_text(path):
 )
 async def test_a_backup_of_a_damaged_store_never_takes_the_place_of_a_good_one(path, tmp_path, damage):
     store = SQLiteStore(path)
-    await asyncio.gather(*(store.add("default", sample_memory(f"{n} " + "long " * 500), EMBEDDER) for n in range(200)))
+    await asyncio.gather(*(put(store, sample_memory(f"{n} " + "long " * 500), "default") for n in range(200)))
     (tmp_path / "backups").mkdir()
     target = tmp_path / "backups" / "good.db"
     await store.backup(target)
@@ -80,14 +81,14 @@ async def test_a_backup_of_a_damaged_store_never_takes_the_place_of_a_good_one(p
 
 
 async def test_a_restored_backup_is_no_damage(store, path, tmp_path):
-    await store.add("default", sample_memory("before"), EMBEDDER)
+    await put(store, sample_memory("before"), "default")
     await store.backup(tmp_path / "backup.db")
-    await store.add("default", sample_memory("after"), EMBEDDER)
+    await put(store, sample_memory("after"), "default")
     await store.close()
     shutil.copy(tmp_path / "backup.db", path)
     restored = SQLiteStore(path)
     assert await searchable(restored) == ["before"]
-    await restored.add("default", sample_memory("again"), EMBEDDER)
+    await put(restored, sample_memory("again"), "default")
     assert await restored.check() == []
     await restored.close()
 
@@ -95,10 +96,10 @@ async def test_a_restored_backup_is_no_damage(store, path, tmp_path):
 async def left_by_a_killed_process(path, tmp_path):
     """A backup, and a store with changes after it that are in its -wal only, as after `kill -9`."""
     store = SQLiteStore(path)
-    await store.add("default", sample_memory("before"), EMBEDDER)
+    await put(store, sample_memory("before"), "default")
     await store.backup(tmp_path / "backup.db")
     for number in range(20):
-        await store.add("default", sample_memory(f"after {number}"), EMBEDDER)
+        await put(store, sample_memory(f"after {number}"), "default")
     killed = tmp_path / "killed"
     killed.mkdir()
     for ending in ("", "-wal", ".lock"):
@@ -127,7 +128,7 @@ async def test_a_backup_takes_the_place_of_a_store_which_is_kept(path, tmp_path)
     store = SQLiteStore(killed)
     aside = await store.restore_backup(tmp_path / "backup.db")
     assert await searchable(store) == ["before"]
-    await store.add("default", sample_memory("again"), EMBEDDER)
+    await put(store, sample_memory("again"), "default")
     assert await store.check() == []
     await store.close()
     before = SQLiteStore(aside)
@@ -137,7 +138,7 @@ async def test_a_backup_takes_the_place_of_a_store_which_is_kept(path, tmp_path)
 
 
 async def test_a_backup_takes_the_place_of_a_damaged_store_and_of_none(store, path, tmp_path):
-    await store.add("default", sample_memory("before"), EMBEDDER)
+    await put(store, sample_memory("before"), "default")
     await store.backup(tmp_path / "backup.db")
     await store.close()
     path.write_bytes(b"garbage" * 1000)
@@ -150,16 +151,16 @@ async def test_a_backup_takes_the_place_of_a_damaged_store_and_of_none(store, pa
 
 
 async def test_a_store_that_is_open_notices_that_a_backup_took_its_place(store, path, tmp_path):
-    await store.add("default", sample_memory("before"), EMBEDDER)
+    await put(store, sample_memory("before"), "default")
     await store.backup(tmp_path / "backup.db")
-    await store.add("default", sample_memory("after"), EMBEDDER)
+    await put(store, sample_memory("after"), "default")
     other = SQLiteStore(path)
     await other.restore_backup(tmp_path / "backup.db")
-    for attempt in (store.stats("default"), store.add("default", sample_memory("lost"), EMBEDDER)):
+    for attempt in (store.stats("default"), put(store, sample_memory("lost"), "default")):
         with pytest.raises(StoreReplacedError, match=r"restore-backup\. Start the server again"):
             await attempt
     assert await searchable(other) == ["before"]
-    await other.add("default", sample_memory("again"), EMBEDDER)
+    await put(other, sample_memory("again"), "default")
     assert await other.check() == []
     await other.close()
 
@@ -172,13 +173,13 @@ async def test_a_backup_of_an_older_version_can_be_restored(path, tmp_path, monk
     path.parent.mkdir()
     store = SQLiteStore(path)
     assert await store.restore_backup(backup) is None
-    await store.add("default", sample_memory("new"), EMBEDDER)
+    await put(store, sample_memory("new"), "default")
     assert await searchable(store) == ["new"]
     await store.close()
 
 
 async def test_a_backup_of_the_next_version_is_refused_with_the_way_out(store, tmp_path):
-    await store.add("default", sample_memory("kept"), EMBEDDER)
+    await put(store, sample_memory("kept"), "default")
     backup = tmp_path / "backup.db"
     await store.backup(backup)
     with closing(apsw.Connection(str(backup))) as connection:
@@ -196,7 +197,7 @@ async def test_the_name_of_a_backup_and_of_a_restored_store_are_on_the_disk(stor
     monkeypatch.setattr(
         os, "fsync", lambda descriptor: flushed.append(os.fstat(descriptor).st_ino) or flush(descriptor)
     )
-    await store.add("default", sample_memory("kept"), EMBEDDER)
+    await put(store, sample_memory("kept"), "default")
     await store.backup(tmp_path / "backup.db")
     assert flushed == [tmp_path.stat().st_ino]
     await store.close()
@@ -205,7 +206,7 @@ async def test_the_name_of_a_backup_and_of_a_restored_store_are_on_the_disk(stor
 
 
 async def test_what_is_no_sound_backup_takes_nobodys_place(store, path, tmp_path):
-    await store.add("default", sample_memory("kept"), EMBEDDER)
+    await put(store, sample_memory("kept"), "default")
     sources = {name: tmp_path / f"{name}.db" for name in ("damaged", "newer", "other", "text")}
     await store.backup(sources["damaged"])
     shutil.copy(sources["damaged"], sources["newer"])
@@ -227,7 +228,7 @@ async def test_what_is_no_sound_backup_takes_nobodys_place(store, path, tmp_path
 
 @pytest.mark.parametrize("name", ["memory.db", "memory.db-wal", "memory.db-shm", "memory.db.lock", "../data/memory.db"])
 async def test_a_backup_never_overwrites_the_store(store, path, name):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     with pytest.raises(StoreUnavailableError, match="itself"):
         await store.backup(path.parent / name)
     assert await searchable(store) == ["text"]
@@ -243,7 +244,7 @@ async def test_a_backup_never_overwrites_the_store(store, path, name):
     ids=["no database", "truncated", "overwritten"],
 )
 async def test_a_damaged_backup_is_told_as_a_backup(store, path, tmp_path, damage):
-    await store.add("default", sample_memory("kept"), EMBEDDER)
+    await put(store, sample_memory("kept"), "default")
     source = tmp_path / "backup.db"
     await store.backup(source)
     damage(source)
@@ -254,14 +255,14 @@ async def test_a_damaged_backup_is_told_as_a_backup(store, path, tmp_path, damag
 
 @pytest.mark.parametrize("target", ["nowhere/backup.db", "/proc/backup.db"])
 async def test_a_backup_that_cannot_be_written_says_where(store, tmp_path, target):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     with pytest.raises(StoreUnavailableError, match=rf"^The backup \S*{target} could not be written \("):
         await store.backup(tmp_path / target)
     assert await searchable(store) == ["text"]
 
 
 async def test_a_backup_for_a_store_that_cannot_be_written_is_not_blamed(store, tmp_path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     await store.backup(tmp_path / "backup.db")
     other = SQLiteStore(tmp_path / "nowhere" / "memory.db")
     with pytest.raises(StoreUnavailableError, match=r"the store \S+/nowhere/memory\.db failed"):
@@ -270,7 +271,7 @@ async def test_a_backup_for_a_store_that_cannot_be_written_is_not_blamed(store, 
 
 @pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="names are text here")
 async def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(store, tmp_path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     strange = tmp_path / os.fsdecode(b"b\xff.db")
     strange.write_bytes(b"")
     await store.backup(tmp_path / "backup.db")
@@ -288,7 +289,7 @@ async def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(store, tmp_path
 
 async def test_what_a_killed_backup_left_goes_with_a_later_one(store, path, tmp_path):
     """A hidden copy of all memories; what may still be in the making stays, and so does what is another file's."""
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     targets = (tmp_path / "backup[1].db", path)
     left = [target.with_name(f".{target.name}.{name}") for target in targets for name in ("0.part", "0.part-journal")]
     young = [target.with_name(f".{target.name}.1.part") for target in targets]

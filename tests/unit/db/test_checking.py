@@ -3,6 +3,7 @@
 from contextlib import closing
 
 import apsw
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
@@ -27,7 +28,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize(("statement", "sentence"), DAMAGE.values(), ids=DAMAGE)
 async def test_damage_is_found(store, path, statement, sentence):
-    await store.add("default", sample_memory("one two", metadata={"a": 1}), EMBEDDER)
+    await put(store, sample_memory("one two", metadata={"a": 1}), "default")
     assert await store.check() == []
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute(statement)
@@ -37,7 +38,7 @@ async def test_damage_is_found(store, path, statement, sentence):
 
 async def test_a_flipped_byte_in_a_text_is_found(store, path):
     """SQLite itself does not notice."""
-    await store.add("default", sample_memory("an elephant never forgets"), EMBEDDER)
+    await put(store, sample_memory("an elephant never forgets"), "default")
     await store.close()
     path.write_bytes(path.read_bytes().replace(b"elephant never", b"elephant Never"))
     again = SQLiteStore(path)
@@ -47,7 +48,7 @@ async def test_a_flipped_byte_in_a_text_is_found(store, path):
 
 async def test_many_problems_are_summed_up(store, path):
     for number in range(30):
-        await store.add("default", sample_memory(f"m {number}"), EMBEDDER)
+        await put(store, sample_memory(f"m {number}"), "default")
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("UPDATE body SET bytes = CAST('something else' AS BLOB)")
     found = await store.check()

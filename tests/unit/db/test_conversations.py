@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import apsw
 import numpy as np
+from zapomni_core.testing.stores import delete, put
 import pytest
 
 from tests.unit.db.test_purging import traces
@@ -80,7 +81,7 @@ async def test_no_trace_is_left_of_a_message_and_a_vector_that_were_purged(store
     for number in range(20):
         await say(store, f"filler {number}")
     for added in (message, document):
-        await store.delete("default", added.memory_id)
+        await delete(store, added.memory_id, "default")
     await store.purge("default", deleted_before=float("inf"))
     await store.close()
     assert not traces(path, secret)
@@ -150,7 +151,7 @@ async def test_as_many_as_are_asked_for_come(store, many):
 async def test_what_happens_elsewhere_does_not_matter(store):
     await write(store, "here", [1.0, 0.0])
     assert await near(store, [1.0, 0.0]) == ["here"]
-    await store.add("elsewhere", sample_memory("there"), EMBEDDER)
+    await put(store, sample_memory("there"), "elsewhere")
     assert await near(store, [1.0, 0.0]) == ["here"]
     assert await near(store, [1.0, 0.0], wanted=Filter(date_from=LONG_AGO), workspace="elsewhere") == []
 

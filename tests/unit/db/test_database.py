@@ -5,6 +5,7 @@ from contextlib import closing
 
 import apsw
 import numpy as np
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
@@ -23,7 +24,7 @@ def columns(path, table):
 
 
 async def test_an_older_store_is_brought_up_to_date_and_keeps_what_it_has(store, path, monkeypatch):
-    added = await store.add("default", sample_memory("old"), EMBEDDER)
+    added = await put(store, sample_memory("old"), "default")
     await store.close()
     steps = [
         *schema.MIGRATIONS,
@@ -38,7 +39,7 @@ async def test_an_older_store_is_brought_up_to_date_and_keeps_what_it_has(store,
 
 
 async def test_a_step_that_fails_leaves_the_store_as_it_was(store, path, monkeypatch):
-    await store.add("default", sample_memory("old"), EMBEDDER)
+    await put(store, sample_memory("old"), "default")
     await store.close()
 
     def fail(connection):
@@ -73,13 +74,13 @@ def test_many_who_open_at_once_bring_it_up_to_date_once(path, monkeypatch):
 
 
 async def test_a_newer_store_is_refused_and_not_touched(store, path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     await store.close()
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("PRAGMA journal_mode = delete; PRAGMA user_version = 99").fetchall()
     before = path.read_bytes()
     old = SQLiteStore(path)
-    for attempt in (old.stats("default"), old.add("default", sample_memory("new"), EMBEDDER), old.check()):
+    for attempt in (old.stats("default"), put(old, sample_memory("new"), "default"), old.check()):
         with pytest.raises(StoreTooNewError, match="update Zapomni"):
             await attempt
     await old.close()
@@ -87,16 +88,16 @@ async def test_a_newer_store_is_refused_and_not_touched(store, path):
 
 
 async def test_a_store_that_becomes_newer_while_it_is_open_is_refused(store, path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("PRAGMA user_version = 99")
-    for attempt in (store.stats("default"), store.read("default", len), store.add("w", sample_memory("new"), EMBEDDER)):
+    for attempt in (store.stats("default"), store.read("default", len), put(store, sample_memory("new"), "w")):
         with pytest.raises(StoreTooNewError):
             await attempt
 
 
 async def test_a_store_that_becomes_newer_is_not_swept(store, path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreTooNewError):
@@ -109,7 +110,7 @@ async def test_a_database_of_another_program_is_refused_and_not_touched(store, p
         connection.execute("CREATE TABLE theirs(a)")
     before = path.read_bytes()
     with pytest.raises(StoreUnavailableError, match="another program"):
-        await store.add("default", sample_memory("text"), EMBEDDER)
+        await put(store, sample_memory("text"), "default")
     assert path.read_bytes() == before
 
 
@@ -117,7 +118,7 @@ async def test_a_file_without_anything_in_it_becomes_a_store(store, path):
     """As when a process was killed while it made one."""
     path.parent.mkdir()
     path.touch()
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     await store.close()
     with closing(apsw.Connection(str(path.with_name("blank.db")))) as connection:
         connection.execute("PRAGMA journal_mode = wal")
@@ -135,7 +136,7 @@ def test_commits_wait_for_the_disk_and_deleted_bytes_are_overwritten(path):
 
 
 async def test_a_store_behind_a_symbolic_link_is_the_same_store(store, path, tmp_path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     (tmp_path / "link.db").symlink_to(path)
     linked = SQLiteStore(tmp_path / "link.db")
     assert (await linked.stats("default")).memories == 1
@@ -172,7 +173,7 @@ async def test_links_of_an_older_store_are_kept(path, monkeypatch):
 async def test_an_older_store_can_be_filtered_by_what_metadata_list_once_it_is_opened(store, path):
     listing, plain = {"rooms": ["hall", 7], "deep": [["hall"]], "long": list(range(101))}, {"room": "hall [7]"}
     for text, metadata in (("a", listing), ("b", plain), ("c", {})):
-        await store.add("default", sample_memory(text, metadata=metadata), EMBEDDER)
+        await put(store, sample_memory(text, metadata=metadata), "default")
     await store.close()
     with closing(apsw.Connection(str(path))) as connection:
         listed = "digest NOT IN (SELECT digest FROM facet GROUP BY digest HAVING count(*) > 1) AND memory = 1"
@@ -187,14 +188,14 @@ async def test_an_older_store_can_be_filtered_by_what_metadata_list_once_it_is_o
 
 async def test_a_symbolic_link_that_leads_elsewhere_while_it_is_open_is_noticed(store, path, tmp_path):
     """Whoever opens it now writes into the other file."""
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     link = tmp_path / "current.db"
     link.symlink_to(path)
     linked = SQLiteStore(link)
     await linked.stats("default")
     link.unlink()
     link.symlink_to(tmp_path / "next.db")
-    for attempt in (lambda: linked.stats("default"), lambda: linked.add("default", sample_memory("b"), EMBEDDER)):
+    for attempt in (lambda: linked.stats("default"), lambda: put(linked, sample_memory("b"), "default")):
         with pytest.raises(StoreReplacedError):
             await attempt()
     await linked.close()
@@ -205,7 +206,7 @@ async def test_a_backup_that_takes_the_place_of_a_store_while_it_is_opened_is_no
     store, path, tmp_path, monkeypatch, opened
 ):
     """What was written into the old file then would be in no store."""
-    await store.add("default", sample_memory("old"), EMBEDDER)
+    await put(store, sample_memory("old"), "default")
     await store.backup(tmp_path / "backup.db")
     await store.close()
     count = iter(range(10))
@@ -220,8 +221,8 @@ async def test_a_backup_that_takes_the_place_of_a_store_while_it_is_opened_is_no
     monkeypatch.setattr("zapomni_db.sqlite.database.open_connection", open_and_replace)
     late = SQLiteStore(path)
     with pytest.raises(StoreUnavailableError, match="Try again"):
-        await late.add("default", sample_memory("new"), EMBEDDER)
-    await late.add("default", sample_memory("new"), EMBEDDER)
+        await put(late, sample_memory("new"), "default")
+    await put(late, sample_memory("new"), "default")
     await late.close()
     again = SQLiteStore(path)
     assert await searchable(again) == ["old", "new"]

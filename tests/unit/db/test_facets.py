@@ -1,6 +1,7 @@
 """A memory is found by what its metadata hold, as far as that can be asked for."""
 
 import numpy as np
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
@@ -9,14 +10,14 @@ from zapomni_db.filters import Filter
 
 @pytest.mark.parametrize(("values", "found"), [(100, [0]), (101, [])])
 async def test_a_list_of_up_to_a_hundred_values_is_found_by_each_of_them(store, values, found):
-    await store.add("default", sample_memory("text", metadata={"numbers": list(range(values))}), EMBEDDER)
+    await put(store, sample_memory("text", metadata={"numbers": list(range(values))}), "default")
     first, last = (Filter(metadata={"numbers": (number,)}) for number in (0, values - 1))
     for wanted in (first, last):
         assert await store.read("default", lambda view, one=wanted: np.flatnonzero(view.mask(one)).tolist()) == found
 
 
 async def test_a_key_that_is_no_text_is_asked_for_as_it_is_kept(store):
-    await store.add("default", sample_memory("text", metadata={7: "hall"}), EMBEDDER)
+    await put(store, sample_memory("text", metadata={7: "hall"}), "default")
     wanted = Filter(metadata={"7": ("hall",)})
     assert await store.read("default", lambda view: np.flatnonzero(view.mask(wanted)).tolist()) == [0]
     assert await store.check() == []

@@ -5,6 +5,7 @@ import re
 import stat
 from pathlib import Path
 
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
@@ -28,7 +29,7 @@ def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(path, kind):
 
 
 async def test_a_new_store_and_its_directories_are_for_its_owner_alone(store, path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     names = ("memory.db", "memory.db-wal", "memory.db-shm", "memory.db.lock")
     assert modes == dict.fromkeys(names, 0o600)
@@ -37,7 +38,7 @@ async def test_a_new_store_and_its_directories_are_for_its_owner_alone(store, pa
 
 async def test_a_directory_that_is_there_keeps_its_mode(store, path):
     path.parent.mkdir(mode=0o750)
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o750
 
 
@@ -67,14 +68,14 @@ async def test_a_path_that_can_be_no_store_is_refused_in_a_sentence(tmp_path, na
 
 async def test_a_name_as_long_as_sqlite_takes_is_taken(tmp_path):
     store = SQLiteStore(tmp_path / ("n" * 247))
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     assert await store.check() == []
     await store.close()
 
 
 async def test_a_store_of_two_names_is_refused(store, path):
     """Each name would have a -wal of its own."""
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     await store.close()
     twin = path.with_name("twin.db")
     twin.hardlink_to(path)
@@ -94,13 +95,13 @@ async def test_a_store_opens_where_it_was_named_whatever_the_working_directory_i
     store = SQLiteStore(Path("memory.db"))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     await store.close()
     assert (tmp_path / "memory.db").exists()
 
 
 async def test_a_store_whose_other_name_was_left_by_a_restore_that_was_cut_short_is_opened(store, path):
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     await store.close()
     name_before(path).hardlink_to(path)
     again = SQLiteStore(path)
@@ -110,7 +111,7 @@ async def test_a_store_whose_other_name_was_left_by_a_restore_that_was_cut_short
 
 async def test_a_wal_that_another_process_removes_just_now_is_no_obstacle(store, path, monkeypatch):
     """As the last one to close a store does."""
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     await store.close()
     exists = Path.exists
     monkeypatch.setattr(Path, "exists", lambda file: file.name.endswith("-wal") or exists(file))

@@ -6,6 +6,7 @@ from contextlib import closing
 from itertools import combinations
 
 import apsw
+from zapomni_core.testing.stores import delete, put
 import pytest
 
 from zapomni_core.testing.extractions import mention, named, relations_of, said, state, the, triples
@@ -27,7 +28,7 @@ async def test_a_store_of_an_earlier_version_gets_a_graph(path, monkeypatch):
     with monkeypatch.context() as earlier:
         earlier.setattr(schema, "MIGRATIONS", without)
         old = SQLiteStore(path)
-        memory_id = await old.add(WORKSPACE, sample_memory("Ada knows Grace", merge=False), EMBEDDER)
+        memory_id = await put(old, sample_memory("Ada knows Grace", key=""))
         await old.close()
     store = SQLiteStore(path)
     try:
@@ -42,7 +43,7 @@ async def test_nothing_of_a_purged_memory_is_left_in_the_files(store, path):
     text = f"{SECRET} sings"
     gone = await mention(store, text, SECRET)
     await mention(store, "Ada stays", "Ada")
-    await store.delete(WORKSPACE, gone)
+    await delete(store, gone)
     await store.purge(WORKSPACE, deleted_before=time.time() + 60)
     await store.close()
     for file in path.parent.iterdir():
@@ -53,9 +54,9 @@ async def test_nothing_of_a_purged_memory_is_left_in_the_files(store, path):
 async def test_hidden_entities_take_no_place_from_those_that_are_found(store):
     hidden = [NewEntity(name=f"Person {number}", type="person", spans=()) for number in range(1100)]
     many = sample_memory("all of them", extraction=Extraction(extractor="x", entities=tuple(hidden)))
-    gone = (await store.add(WORKSPACE, many, EMBEDDER)).memory_id
+    gone = (await put(store, many)).memory_id
     await mention(store, "Person Zoe", "Person Zoe")
-    await store.delete(WORKSPACE, gone)
+    await delete(store, gone)
     for text in ("person", "pers"):
         assert [one.name for one, _ in await store.graph.find(WORKSPACE, text, None, None, 5)] == ["Person Zoe"]
 
@@ -68,7 +69,7 @@ async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store)
         NewRelation(subject="Ada", type="knows", object=name, basis="mention", start=0, end=3) for name in names
     )
     extraction = Extraction(extractor="x", entities=entities, relations=relations)
-    await store.add(WORKSPACE, sample_memory(text, extraction=extraction), EMBEDDER)
+    await put(store, sample_memory(text, extraction=extraction))
     await state(store, "Ada", "knows", "Friend 700")
     await state(store, "Friend 700", "knows", "Grace")
     assert (await triples(store, "Ada", limit=3))[0] == "Ada knows Friend 700"
@@ -90,7 +91,7 @@ async def test_relations_that_are_met_from_both_ends_take_no_place_of_others(sto
 
 async def test_only_the_newest_evidence_is_given(store):
     ids = [await state(store, "Ada", "knows", "Grace") for _ in range(12)]
-    await store.delete(WORKSPACE, ids[-1])
+    await delete(store, ids[-1])
     ((_, known),) = await relations_of(store, "Ada")
     assert [piece.memory_id for piece in known.evidence] == ids[-2:0:-1]
 
@@ -99,7 +100,7 @@ async def test_common_words_do_not_keep_a_name_from_being_found(store):
     names = [f"Team {number}" for number in range(1200)]
     entities = tuple(NewEntity(name=name, type="team", spans=()) for name in names)
     extraction = Extraction(extractor="x", entities=entities)
-    await store.add(WORKSPACE, sample_memory("teams", extraction=extraction), EMBEDDER)
+    await put(store, sample_memory("teams", extraction=extraction))
     found = await store.graph.find(WORKSPACE, "team 1199", None, None, 3)
     assert found[0][0].name == "Team 1199"
 
@@ -176,7 +177,7 @@ async def test_damage_to_the_graph_is_noticed(store, path, statement):
 
 async def test_an_entity_without_places_is_counted_by_memories(store):
     extraction = Extraction(extractor="x", entities=(NewEntity(name="Ada", type="person", spans=()),))
-    await store.add(WORKSPACE, sample_memory("she", extraction=extraction), EMBEDDER)
+    await put(store, sample_memory("she", extraction=extraction))
     ada = await the(store, "Ada")
     assert (ada.mentions, ada.memories) == (0, 1)
     assert await store.check() == []
@@ -200,7 +201,7 @@ async def test_names_and_workspaces_that_nobody_can_have_have_no_entities(store)
 async def test_purging_a_memory_that_nobody_read_leaves_the_graph_alone(store):
     await mention(store, "Ada", "Ada")
     gone = await add(store, "never read")
-    await store.delete(WORKSPACE, gone)
+    await delete(store, gone)
     await store.purge(WORKSPACE, deleted_before=time.time() + 60)
     assert (await the(store, "Ada")).memories == 1
     assert await store.check() == []

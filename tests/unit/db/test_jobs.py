@@ -4,6 +4,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import apsw
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
@@ -136,7 +137,7 @@ async def test_a_store_of_the_first_version_gets_room_for_jobs(path, monkeypatch
         await first.stats("default")
         await first.close()
     store = SQLiteStore(path)
-    added = await store.add("default", sample_memory("text", jobs=(NewJob(kind="read"),)), EMBEDDER)
+    added = await put(store, sample_memory("text", jobs=(NewJob(kind="read"),)), "default")
     assert (await store.jobs.get("default", added.job_ids[0])).state == "queued"
     await store.close()
 

@@ -9,6 +9,7 @@ import threading
 import weakref
 from pathlib import Path
 
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
@@ -37,7 +38,7 @@ async def test_building_a_store_opens_nothing_and_starts_nothing(path):
 async def test_closing_leaves_no_thread_and_no_descriptor(path):
     before = crew()
     store = SQLiteStore(path)
-    await asyncio.gather(*(store.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(5)))
+    await asyncio.gather(*(put(store, sample_memory(f"m {n}"), "default") for n in range(5)))
     await asyncio.gather(*(store.stats("default") for _ in range(5)))
     assert len(crew()) == len(before) + 3
     assert any(str(path) in name for name in open_files())
@@ -60,14 +61,14 @@ async def test_a_closed_store_says_so(store):
     await store.stats("default")
     await store.close()
     await store.close()
-    for attempt in (store.stats("default"), store.add("default", sample_memory("text"), EMBEDDER)):
+    for attempt in (store.stats("default"), put(store, sample_memory("text"), "default")):
         with pytest.raises(StoreUnavailableError, match="closed"):
             await attempt
 
 
 def test_a_store_serves_one_event_loop_after_another(path):
     store = SQLiteStore(path)
-    added = asyncio.run(store.add("default", sample_memory("text"), EMBEDDER))
+    added = asyncio.run(put(store, sample_memory("text"), "default"))
     memory = asyncio.run(store.get("default", added.memory_id))
     asyncio.run(store.close())
     assert memory.text == "text"
@@ -132,7 +133,7 @@ print(asyncio.run(store.stats("default")).memories)
 async def test_a_closed_store_is_held_by_nobody(path):
     """Nor by the event loop, which looks now and then for those who wait too long to write."""
     store = SQLiteStore(path)
-    await store.add("default", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "default")
     await store.read("default", lambda snapshot: snapshot.chunks)
     held = [weakref.ref(part) for part in (store._access.open().crew, store._access.open().views)]
     await store.close()

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from contextlib import asynccontextmanager
 
+from zapomni_core.testing.stores import delete, put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
@@ -48,12 +49,12 @@ async def test_no_trace_is_left_of_what_was_purged(store, path, seed):
     secrets = []
     for number in range(80):
         if number % 4 == 0:
-            secrets.append((await store.add("default", secretive(number, chance), EMBEDDER)).memory_id)
+            secrets.append((await put(store, secretive(number, chance), "default")).memory_id)
         else:
             text = " ".join(f"word{chance.randrange(500)}" for _ in range(chance.choice([3, 30, 900])))
-            await store.add("default", sample_memory(text), EMBEDDER)
+            await put(store, sample_memory(text), "default")
     for memory_id in secrets:
-        await store.delete("default", memory_id)
+        await delete(store, memory_id, "default")
     assert traces(path, "zqsecret")
     assert await store.purge("default", deleted_before=float("inf")) == 20
     assert traces(path, "zqsecret") == {}
@@ -62,8 +63,8 @@ async def test_no_trace_is_left_of_what_was_purged(store, path, seed):
 
 
 async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
-    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
-    await store.delete("default", added.memory_id)
+    added = await put(store, sample_memory("zqsecret"), "default")
+    await delete(store, added.memory_id, "default")
     await store._access.write(lambda connection: purging.purge_named(connection, "default", 2**60, [added.memory_id]))
     assert traces(path, "zqsecret")
     await store.close()
@@ -74,9 +75,9 @@ async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
 
 
 async def test_what_was_deleted_before_its_replacement_was_purged_counts_from_then(store):
-    old = (await store.add("default", sample_memory("old"), EMBEDDER)).memory_id
-    new = (await store.add("default", sample_memory("new", replaces=old), EMBEDDER)).memory_id
-    deleted = [await store.delete("default", memory_id) for memory_id in (old, new)]
+    old = (await put(store, sample_memory("old"), "default")).memory_id
+    new = (await put(store, sample_memory("new", replaces=old), "default")).memory_id
+    deleted = [await delete(store, memory_id, "default") for memory_id in (old, new)]
     assert await store.purge("default", deleted_before=float("inf"), memory_ids=[new]) == 1
     assert (await store.get("default", old)).deleted_at == deleted[0].deleted_at
 
@@ -101,11 +102,11 @@ async def somebody_reading(path):
 
 
 async def test_a_purge_goes_on_until_nobody_reads_what_was_there_before(store, path):
-    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
-    await store.delete("default", added.memory_id)
+    added = await put(store, sample_memory("zqsecret"), "default")
+    await delete(store, added.memory_id, "default")
     async with somebody_reading(path) as end:
         purging = asyncio.create_task(store.purge("default", deleted_before=float("inf")))
-        await store.add("default", sample_memory("others go on"), EMBEDDER)
+        await put(store, sample_memory("others go on"), "default")
         assert not (await asyncio.wait([purging], timeout=0.5))[0]
         end()
         assert await purging == 1
@@ -114,8 +115,8 @@ async def test_a_purge_goes_on_until_nobody_reads_what_was_there_before(store, p
 
 async def test_a_purge_that_cannot_end_says_what_is_left(store, path, monkeypatch):
     monkeypatch.setattr(store_module, "SWEEP_SECONDS", 0.3)
-    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
-    await store.delete("default", added.memory_id)
+    added = await put(store, sample_memory("zqsecret"), "default")
+    await delete(store, added.memory_id, "default")
     async with somebody_reading(path):
         with pytest.raises(StoreUnavailableError, match="traces of it stay in the files"):
             await store.purge("default", deleted_before=float("inf"))

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zapomni_core.testing.stores import put
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory, sample_vector
 
 any_value = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -38,14 +39,14 @@ def any_memory(draw):
         author=draw(st.text()),
         conversation=draw(st.text()),
         timestamp=draw(st.none() | st.datetimes(timezones=st.just(UTC))),
-        merge=False,
+        key="",
     )
 
 
 @settings(max_examples=60)
 @given(any_memory(), st.text())
 async def test_a_memory_comes_back_as_it_went_in(store, new, workspace):
-    added = await store.add(workspace, new, EMBEDDER)
+    added = await put(store, new, workspace)
     memory = await store.get(workspace, added.memory_id)
     for field in ("text", "kind", "tags", "source", "author", "conversation", "timestamp"):
         assert getattr(memory, field) == getattr(new, field), field

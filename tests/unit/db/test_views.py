@@ -5,6 +5,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from zapomni_core.testing.stores import delete, put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
@@ -41,12 +42,12 @@ async def test_whatever_happens_a_view_that_followed_equals_a_new_one(tmp_path, 
     for number in range(60):
         action = chance.choice(["add", "add", "add", "add elsewhere", "replace", "delete", "restore", "purge", "look"])
         if action == "add" or (action == "replace" and not live):
-            live.append((await writing.add("here", random_memory(chance, number, None), EMBEDDER)).memory_id)
+            live.append((await put(writing, random_memory(chance, number, None), "here")).memory_id)
         elif action == "add elsewhere":
-            await writing.add("elsewhere", random_memory(chance, number, None), EMBEDDER)
+            await put(writing, random_memory(chance, number, None), "elsewhere")
         elif action == "replace":
             old = live.pop(chance.randrange(len(live)))
-            live.append((await writing.add("here", random_memory(chance, number, old), EMBEDDER)).memory_id)
+            live.append((await put(writing, random_memory(chance, number, old), "here")).memory_id)
         elif action == "delete" and live:
             deleted.append(live.pop(chance.randrange(len(live))))
             assert await writing.delete("here", deleted[-1])
@@ -67,7 +68,7 @@ async def test_whatever_happens_a_view_that_followed_equals_a_new_one(tmp_path, 
 
 async def test_a_snapshot_stays_as_it_was_while_others_write(tmp_path):
     store = SQLiteStore(tmp_path / "memory.db")
-    ids = [(await store.add("here", random_memory(random.Random(n), n, None), EMBEDDER)).memory_id for n in range(5)]
+    ids = [(await put(store, random_memory(random.Random(n), n, None), "here")).memory_id for n in range(5)]
     snapshots = []
 
     def hold(snapshot):
@@ -76,8 +77,8 @@ async def test_a_snapshot_stays_as_it_was_while_others_write(tmp_path):
 
     before = await store.read("here", hold)
     for number in range(5, 10):
-        await store.add("here", random_memory(random.Random(number), number, None), EMBEDDER)
-    await store.delete("here", ids[0])
+        await put(store, random_memory(random.Random(number), number, None), "here")
+    await delete(store, ids[0], "here")
     assert await store.read("here", everything) != before
     snapshot, then = snapshots[0]
     arrays = (snapshot.lengths, snapshot.places, snapshot.moments, snapshot.neighbours, snapshot.codes)
@@ -87,7 +88,7 @@ async def test_a_snapshot_stays_as_it_was_while_others_write(tmp_path):
 
 async def test_a_question_of_another_dimension_is_refused_by_every_comparison(tmp_path):
     store = SQLiteStore(tmp_path / "memory.db")
-    await store.add("here", sample_memory("text"), EMBEDDER)
+    await put(store, sample_memory("text"), "here")
     vector = np.ones(EMBEDDER.dimension + 1, np.float32)
     for compare in (lambda view: view.nearest(vector, 1), lambda view: view.cosines(np.arange(1), vector)):
         with pytest.raises(EmbedderMismatchError, match=rf"have {EMBEDDER.dimension} dimensions, not {len(vector)}"):
@@ -108,9 +109,9 @@ async def test_both_readers_see_what_their_transactions_see(tmp_path):
 
     async def write():
         for number in range(100):
-            added = await store.add("here", sample_memory(f"common {number}"), EMBEDDER)
+            added = await put(store, sample_memory(f"common {number}"), "here")
             if number % 10 == 0:
-                await store.delete("here", added.memory_id)
+                await delete(store, added.memory_id, "here")
 
     async def read():
         for _ in range(50):
@@ -131,12 +132,12 @@ async def test_the_vectors_of_a_sample_follow_what_is_added_and_deleted(tmp_path
 
     ids = []
     for number in range(12):
-        ids.append((await store.add("work", sample_memory(f"memory number {number}"), EMBEDDER)).memory_id)
+        ids.append((await put(store, sample_memory(f"memory number {number}"), "work")).memory_id)
         for _ in range(2):
             kept, read = await store.read("work", sampled)
             assert kept == read
     for memory_id in ids[::3]:
-        await store.delete("work", memory_id)
+        await delete(store, memory_id, "work")
         kept, read = await store.read("work", sampled)
         assert kept == read
     await store.close()
@@ -149,9 +150,9 @@ async def test_what_came_and_went_unseen_changes_nothing(tmp_path, held):
 
     store = SQLiteStore(tmp_path / "memory.db")
     for number in range(held):
-        await store.add("here", sample_memory(f"memory {number}"), EMBEDDER)
+        await put(store, sample_memory(f"memory {number}"), "here")
     before = await store.read("here", texts)
-    gone = await store.add("here", sample_memory("a typo"), EMBEDDER)
-    await store.delete("here", gone.memory_id)
+    gone = await put(store, sample_memory("a typo"), "here")
+    await delete(store, gone.memory_id, "here")
     assert await store.read("here", texts) == before
     await store.close()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 import apsw
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
@@ -30,7 +31,7 @@ def gate_held(path):
 @pytest.fixture
 async def opened(store):
     """The store with a memory in it, so that nothing is to be made any more."""
-    await store.add("default", sample_memory("first"), EMBEDDER)
+    await put(store, sample_memory("first"), "default")
     return store
 
 
@@ -44,7 +45,7 @@ async def submit(*calls):
 async def test_a_bad_memory_among_good_ones_fails_alone(opened, path):
     texts = ["good 1", "bad \ud800", "good 2"]
     with gate_held(path):
-        tasks = await submit(*(opened.add("default", sample_memory(text), EMBEDDER) for text in texts))
+        tasks = await submit(*(put(opened, sample_memory(text), "default") for text in texts))
     first, bad, second = await asyncio.gather(*tasks, return_exceptions=True)
     assert (first.outcome, second.outcome) == ("stored", "stored")
     assert isinstance(bad, InvalidInputError)
@@ -57,7 +58,7 @@ async def test_what_is_to_be_done_alone_is_in_no_transaction_with_others(opened,
     def note_transaction(connection):
         seen.append(connection.in_transaction)
 
-    adding = [opened.add("default", sample_memory(text), EMBEDDER) for text in ("before", "behind")]
+    adding = [put(opened, sample_memory(text), "default") for text in ("before", "behind")]
     with gate_held(path):
         tasks = await submit(adding[0], opened._access.write(note_transaction, alone=True), adding[1])
     async with asyncio.timeout(30):
@@ -75,7 +76,7 @@ async def test_what_waits_is_committed_together(opened, path):
         return connection.execute("SELECT count(*) FROM memory").get
 
     with gate_held(path):
-        adding = [opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(3)]
+        adding = [put(opened, sample_memory(f"m {n}"), "default") for n in range(3)]
         tasks = await submit(adding[0], opened._access.write(note_transaction), adding[1], adding[2])
     assert (await asyncio.gather(*tasks))[1] == 2, "it saw a memory that was written but not yet committed"
     assert seen == [apsw.SQLITE_TXN_WRITE]
@@ -84,7 +85,7 @@ async def test_what_waits_is_committed_together(opened, path):
 async def test_what_is_asked_for_in_one_turn_of_the_event_loop_is_committed_together(opened, monkeypatch):
     database, notes = opened._access.open().database, []
     monkeypatch.setattr(database, "note", notes.append)
-    await asyncio.gather(*(opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(5)))
+    await asyncio.gather(*(put(opened, sample_memory(f"m {n}"), "default") for n in range(5)))
     assert len(notes) == 1
 
 
@@ -94,7 +95,7 @@ async def test_when_sqlite_gives_up_a_whole_transaction_the_others_are_written_w
         raise apsw.FullError("disk full")
 
     with gate_held(path):
-        good = [opened.add("default", sample_memory(f"good {n}"), EMBEDDER) for n in range(2)]
+        good = [put(opened, sample_memory(f"good {n}"), "default") for n in range(2)]
         tasks = await submit(good[0], opened._access.write(use_up_the_disk), good[1])
     first, bad, second = await asyncio.gather(*tasks, return_exceptions=True)
     assert (first.outcome, second.outcome) == ("stored", "stored")
@@ -107,8 +108,8 @@ async def test_who_waits_too_long_is_told_and_has_written_nothing(opened, path):
     impatient = SQLiteStore(path, patience=0.05)
     await impatient.stats("default")
     with gate_held(path), pytest.raises(StoreUnavailableError, match="Another process holds"):
-        await impatient.add("default", sample_memory("too late"), EMBEDDER)
-    await opened.add("default", sample_memory("in time"), EMBEDDER)
+        await put(impatient, sample_memory("too late"), "default")
+    await put(opened, sample_memory("in time"), "default")
     assert await searchable(opened) == ["first", "in time"]
     await impatient.close()
 
@@ -121,7 +122,7 @@ async def test_everybody_who_waits_too_long_is_told_in_turn(opened, path):
         await begin.wait()
         begun = loop.time()
         with pytest.raises(StoreUnavailableError):
-            await impatient.add("default", sample_memory("too late"), EMBEDDER)
+            await put(impatient, sample_memory("too late"), "default")
         return loop.time() - begun
 
     begins = [asyncio.Event() for _ in range(3)]
@@ -136,10 +137,10 @@ async def test_everybody_who_waits_too_long_is_told_in_turn(opened, path):
 
 async def test_event_loops_of_two_threads_write_into_one_store(opened):
     def elsewhere():
-        asyncio.run(opened.add("default", sample_memory("elsewhere"), EMBEDDER))
+        asyncio.run(put(opened, sample_memory("elsewhere"), "default"))
 
     await asyncio.gather(
-        asyncio.to_thread(elsewhere), *(opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(3))
+        asyncio.to_thread(elsewhere), *(put(opened, sample_memory(f"m {n}"), "default") for n in range(3))
     )
     assert set(await searchable(opened)) == {"first", "elsewhere", "m 0", "m 1", "m 2"}
 
@@ -154,11 +155,11 @@ async def test_reading_goes_on_while_another_process_writes(opened, path):
 
 async def test_who_gives_up_while_waiting_has_written_nothing(opened, path):
     with gate_held(path):
-        (task,) = await submit(opened.add("default", sample_memory("given up"), EMBEDDER))
+        (task,) = await submit(put(opened, sample_memory("given up"), "default"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    await opened.add("default", sample_memory("after"), EMBEDDER)
+    await put(opened, sample_memory("after"), "default")
     assert await searchable(opened) == ["first", "after"]
 
 
@@ -183,7 +184,7 @@ async def test_who_gives_up_while_it_is_written_has_written_nothing(opened):
     with pytest.raises(asyncio.CancelledError):
         await task
     go_on.set()
-    await opened.add("default", sample_memory("after"), EMBEDDER)
+    await put(opened, sample_memory("after"), "default")
     assert await searchable(opened) == ["first", "after"]
     assert await opened.check() == []
 
@@ -193,9 +194,9 @@ async def test_who_gives_up_takes_nothing_from_those_written_together_with_it(op
     slowly, begun, go_on = held_up(lambda _connection: "given up")
     with gate_held(path):
         first, given_up, second = await submit(
-            opened.add("default", sample_memory("good 1"), EMBEDDER),
+            put(opened, sample_memory("good 1"), "default"),
             opened._access.write(slowly),
-            opened.add("default", sample_memory(text), EMBEDDER),
+            put(opened, sample_memory(text), "default"),
         )
     await asyncio.to_thread(begun.wait, 30)
     given_up.cancel()
@@ -222,19 +223,19 @@ async def test_who_gives_up_while_it_is_committed_has_written_all_of_it(opened, 
         note(change)
 
     monkeypatch.setattr(opened._access.open().database, "note", note_late)
-    (task,) = await submit(opened.add("default", sample_memory("committed"), EMBEDDER))
+    (task,) = await submit(put(opened, sample_memory("committed"), "default"))
     await asyncio.to_thread(committing.wait, 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     go_on.set()
-    await opened.add("default", sample_memory("after"), EMBEDDER)
+    await put(opened, sample_memory("after"), "default")
     assert await searchable(opened) == ["first", "committed", "after"]
 
 
 async def test_what_was_begun_is_waited_for_however_long_it_takes(opened, path):
     impatient = SQLiteStore(path, patience=1)
-    await impatient.add("default", sample_memory("second"), EMBEDDER)
+    await put(impatient, sample_memory("second"), "default")
     go_on = threading.Event()
     asyncio.get_running_loop().call_later(1.5, go_on.set)
     assert await impatient._access.write(lambda _: go_on.wait(30)) is True
@@ -242,7 +243,7 @@ async def test_what_was_begun_is_waited_for_however_long_it_takes(opened, path):
 
 
 async def test_closing_does_what_was_asked_before(opened, path):
-    tasks = await submit(*(opened.add("default", sample_memory(f"m {n}"), EMBEDDER) for n in range(20)))
+    tasks = await submit(*(put(opened, sample_memory(f"m {n}"), "default") for n in range(20)))
     await opened.close()
     assert {task.result().outcome for task in tasks} == {"stored"}
     again = SQLiteStore(path)
@@ -254,9 +255,9 @@ async def test_closing_does_not_wait_for_ever_for_a_process_that_hangs(opened, p
     impatient = SQLiteStore(path, patience=0.05)
     await impatient.stats("default")
     with gate_held(path):
-        (task,) = await submit(impatient.add("default", sample_memory("lost"), EMBEDDER))
+        (task,) = await submit(put(impatient, sample_memory("lost"), "default"))
         await impatient.close()
         with pytest.raises(StoreUnavailableError):
             await task
-    await opened.add("default", sample_memory("after"), EMBEDDER)
+    await put(opened, sample_memory("after"), "default")
     assert await searchable(opened) == ["first", "after"]

@@ -8,7 +8,7 @@ import apsw
 
 from zapomni_db.arrays import Vector
 from zapomni_db.filters import Filter
-from zapomni_db.records import Added, DocumentRecord, EmbedderIdentity, MessageRecord, NewMemory, SessionRecord
+from zapomni_db.records import Added, DocumentRecord, MessageRecord, NewMemory, SessionRecord
 from zapomni_db.sqlite.access import Access
 from zapomni_db.sqlite.conversations import documents, messages, sessions
 from zapomni_db.sqlite.conversations.documents import NewDocument
@@ -34,20 +34,16 @@ class SQLiteConversations:
     async def session(self, workspace: str, session_id: str) -> SessionRecord | None:
         return await self._access.query(lambda connection: sessions.find(connection, workspace, session_id))
 
-    async def add_message(
-        self, workspace: str, session_id: str, role: str, memory: NewMemory, embedder: EmbedderIdentity
-    ) -> Added:
-        new = NewMessage(workspace, session_id, role, memory, embedder)
+    async def add_message(self, workspace: str, session_id: str, role: str, memory: NewMemory) -> Added:
+        new = NewMessage(workspace, session_id, role, memory)
         return await self._access.write(Joint(messages.add_all, new))
 
     async def history(self, workspace: str, session_id: str, limit: int) -> list[MessageRecord]:
         most = min(limit, _MOST_ROWS)
         return await self._access.query(lambda connection: messages.history(connection, workspace, session_id, most))
 
-    async def add_document(
-        self, workspace: str, memory: NewMemory, embedder: EmbedderIdentity, vector: Vector | None = None
-    ) -> Added:
-        return await self._access.write(Joint(documents.add_all, NewDocument(workspace, memory, embedder, vector)))
+    async def add_document(self, workspace: str, memory: NewMemory, vector: Vector | None = None) -> Added:
+        return await self._access.write(Joint(documents.add_all, NewDocument(workspace, memory, vector)))
 
     async def nearest_documents(
         self, workspace: str, vector: Vector, limit: int, wanted: Filter

@@ -7,7 +7,7 @@ import apsw
 
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.filters import Filter
-from zapomni_db.records import Added, DocumentRecord, EmbedderIdentity, NewMemory
+from zapomni_db.records import Added, DocumentRecord, NewMemory
 from zapomni_db.sqlite import adding, facets, values
 from zapomni_db.sqlite.adding import Addition
 from zapomni_db.sqlite.connections import rows
@@ -28,9 +28,6 @@ WHERE m.kind = 'document' AND m.deleted_at IS NULL AND m.replaced_by IS NULL
     AND m.workspace = ? AND m.created_at BETWEEN ? AND ?
 """
 _FROM, _TO = " AND m.moment >= ?", " AND m.moment <= ?"
-_HOLDING = (
-    " AND EXISTS (SELECT 1 FROM carray(?) asked CROSS JOIN facet ON digest = asked.value AND facet.memory = m.id)"
-)
 _NEWEST_FIRST = " ORDER BY m.created_at DESC, m.id DESC LIMIT ?"
 
 
@@ -39,13 +36,12 @@ class NewDocument(NamedTuple):
 
     workspace: str
     memory: NewMemory
-    embedder: EmbedderIdentity
     vector: Vector | None
 
 
 def add_all(connection: apsw.Connection, new: Sequence[NewDocument]) -> list[Added]:
     """Keep documents; inside a transaction."""
-    additions = [Addition(one.workspace, one.memory, one.embedder, KIND, one.memory.conversation) for one in new]
+    additions = [Addition(one.workspace, one.memory, KIND, one.memory.conversation) for one in new]
     added = adding.add_all(connection, additions)
     given = [(number, one.vector) for one, (number, _) in zip(new, added, strict=True) if one.vector is not None]
     vectors.keep(connection, given)
@@ -74,7 +70,7 @@ def between(
         if moment:
             statement, bound = statement + condition, [*bound, values.to_micros(moment)]
     for group in facets.asked(workspace, wanted):
-        statement, bound = statement + _HOLDING, [*bound, apsw.carray(group)]
+        statement, bound = f"{statement} AND {facets.HOLDING}", [*bound, apsw.carray(group)]
     most = -1 if limit is None else limit  # which SQLite takes for all
     return _records(rows(connection, statement + _NEWEST_FIRST, *bound, most))
 

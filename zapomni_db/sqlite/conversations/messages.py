@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import apsw
 
-from zapomni_db.records import Added, EmbedderIdentity, MessageRecord, NewMemory
+from zapomni_db.records import Added, MessageRecord, NewMemory
 from zapomni_db.sqlite import adding, values
 from zapomni_db.sqlite.adding import Addition
 from zapomni_db.sqlite.connections import one, rows
@@ -29,7 +29,6 @@ class NewMessage(NamedTuple):
     session_id: str
     role: str
     memory: NewMemory
-    embedder: EmbedderIdentity
 
 
 def add_all(connection: apsw.Connection, new: Sequence[NewMessage]) -> list[Added]:
@@ -48,8 +47,7 @@ def add_all(connection: apsw.Connection, new: Sequence[NewMessage]) -> list[Adde
 
 
 def _addition(message: NewMessage, moment: int) -> Addition:
-    workspace, session, _, memory, embedder = message
-    return Addition(workspace, memory, embedder, KIND, session, created_at=moment)
+    return Addition(message.workspace, message.memory, KIND, message.session_id, created_at=moment)
 
 
 def history(connection: apsw.Connection, workspace: str, session_id: str, limit: int) -> list[MessageRecord]:

@@ -5,6 +5,8 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from dataclasses import replace
+from zapomni_core.testing.stores import delete, put
 import pytest
 
 from tests.unit.core.search.reference import Kept, Part, Reference
@@ -90,9 +92,9 @@ async def _fill(store, dice, embedder, count):
         memory = NewMemory(
             text=text, metadata={"n": number}, chunks=chunks, author=author, conversation=talk, timestamp=moment, tags=tags
         )  # fmt: skip
-        added = await store.add("default", memory, embedder.identity)
+        added = await put(store, replace(memory, embedder=embedder.identity), "default")
         if dice.random() < 0.15:
-            await store.delete("default", added.memory_id)
+            await delete(store, added.memory_id, "default")
             continue
         parts = tuple(Part(one.terms, tuple(one.vector.astype(np.float16).astype(float).tolist())) for one in chunks)
         live.append((Kept(added.memory_id, parts, moment.timestamp(), author, talk), bool(tags)))

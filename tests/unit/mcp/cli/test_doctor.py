@@ -7,6 +7,8 @@ import sys
 from contextlib import closing
 
 import apsw
+from dataclasses import replace
+from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.embedding import DefaultEmbedder
@@ -64,7 +66,7 @@ def keep(tmp_path, monkeypatch):
         async def add():
             store = SQLiteStore(path)
             chunk = sample_chunk("text", vector=sample_vector("text", embedder.dimension))
-            await store.add("default", sample_memory("text", chunk), embedder)
+            await put(store, replace(sample_memory("text", chunk), embedder=embedder), "default")
             await store.close()
 
         asyncio.run(add())
@@ -353,7 +355,7 @@ def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
         store = SQLiteStore(kept_store)
         for place in range(count):
             chunk = sample_chunk(f"words {place}", vector=None)
-            await store.add("elsewhere", sample_memory(f"words {place}", chunk), EMBEDDER)
+            await put(store, sample_memory(f"words {place}", chunk), "elsewhere")
         await store.close()
 
     asyncio.run(keep_without())
