@@ -502,6 +502,20 @@ async def test_what_is_there_and_was_not_read_is_read_when_it_is_added_again(zap
         assert (again["status"], again["outcome"], again["entities_extracted"]) == ("success", "existing", 2)
 
 
+async def test_what_waits_for_the_model_is_tried_at_once_by_the_next_process(zapomni, server):
+    server.always(refuse(429, retry_after="3000"))
+    async with zapomni("queue_retry") as app:
+        _, record = await add(app)
+    server.always(answer(READ))
+    async with zapomni("queue_retry") as app:
+        assert await found(app) == [record["memory_id"]]  # the worker begins with the first use
+
+        async def is_read():
+            return await entities(app) == 2
+
+        await until(is_read)
+
+
 async def test_a_job_for_the_model_is_left_alone_by_a_server_that_has_none(zapomni, server, tmp_path):
     server.always(refuse(500))
     async with zapomni("queue_retry") as app:
