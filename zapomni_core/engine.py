@@ -72,6 +72,11 @@ class MemoryEngine:
         return context.client if context and context.client else self.program
 
     @property
+    def providers(self) -> Providers:
+        """The parts that can be chosen here, by kind and name; an app adds those of its plugins."""
+        return self._parts.providers
+
+    @property
     def memories(self) -> "MemoryStore":
         """The store's protocol for memories."""
         return self._parts.store
@@ -214,7 +219,7 @@ class MemoryEngine:
         The same text with the same metadata is kept once, and read once. A call that fails leaves nothing behind. Where the
         settings name an extractor, `on_llm_unavailable` decides: with `fail` the text is read first, and kept together with
         what it speaks of; else it is kept first, so that neither a model that is away nor a cancelled call loses it.
-        Without waiting for completion, a job reads it later.
+        Without waiting for completion, a job reads it later; with `fail`, a model that failed last is asked first all the same.
         """
         with self.telemetry.span("memory.add_memory") as span:
             text, metadata = clean_text(text), clean_metadata(metadata)
@@ -232,16 +237,22 @@ class MemoryEngine:
         same = await self._parts.store.get(self.workspace, key=key_of(text, metadata))
         if same and (known := await self._known(same.id)):
             return await self._add(text, metadata, replaces, known)
-        if not wait and self.asks_llm:
+        mode = self.settings.on_llm_unavailable
+        if not wait and self.asks_llm and not (mode == "fail" and self._llm_failed):
             return await self._add(text, metadata, replaces, read_later(self.reading_kind(KIND)))
         timestamp = read_particulars(metadata).timestamp or datetime.now(UTC)
-        mode = self.settings.on_llm_unavailable
         if mode == "fail" or not self.asks_llm:
             return await self._add(text, metadata, replaces, await self._read_first(text, timestamp, same))
         unread = kept_unread(mode, self.reading_kind(KIND), self.settings.llm.wait_seconds)
         kept = await self._add(text, metadata, replaces, unread)
         with timed("extraction"):
             return await read_kept(self, kept, text, timestamp)
+
+    @property
+    def _llm_failed(self) -> bool:
+        """Whether the language model is known to be away: it cannot be asked, or the last call failed."""
+        state = self.llm_state or {}
+        return not state.get("available", True) or bool(state.get("failures"))
 
     async def _read_first(self, text: str, timestamp: datetime, same: "Memory | None") -> Reading:
         """What is read in a text that is kept only with it."""

@@ -30,6 +30,7 @@ CANCEL_SECONDS = 1.5
 STOP_SECONDS = 4.0
 IDLE_STOP_SECONDS = 0.5
 POSTPONED_AT_MOST = timedelta(days=7)
+MOST_REVIVED = 10_000
 
 
 class LostLeaseError(Exception):
@@ -138,16 +139,21 @@ class Worker:
             await self._rest(min(filter(None, due), default=None))
 
     async def _revive(self, engine: "MemoryEngine") -> None:
-        """Queue the making of vectors anew where it failed for good: a process that begins may have what the last one lacked.
+        """Let jobs that were postponed be tried now: a process that begins may have what the last one lacked.
 
-        Not where it ended its processes: it would end this one too.
+        So is the making of vectors where it failed for good, but not where it ended its processes: it would end this one too.
         """
-        if engine.workspace in self._revived:
+        workspace = engine.workspace
+        if workspace in self._revived:
             return
-        failed = await engine.jobs.list(engine.workspace, state="failed", kind=EMBED)
+        failed = await engine.jobs.list(workspace, state="failed", kind=EMBED)
         if harmless := [job.id for job in failed if job.attempts <= self._attempts]:
-            await engine.jobs.retry(engine.workspace, harmless)
-        self._revived.add(engine.workspace)
+            await engine.jobs.retry(workspace, harmless)
+        waiting = await engine.jobs.list(workspace, state="queued", limit=MOST_REVIVED)
+        postponed = [job for job in waiting if job.postponed_since and self._kinds.does(job.kind)]
+        now = self._clock()
+        await asyncio.gather(*(engine.jobs.schedule(workspace, job.id, now) for job in postponed))
+        self._revived.add(workspace)
 
     async def _claim(self, kinds: Sequence[str]) -> "tuple[MemoryEngine, Job] | None":
         """The next job, with the engine of its workspace; the workspaces take turns."""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from zapomni_core.testing.memories import ANY_TEXTS, LONE_SURROGATE
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory
-from zapomni_core.testing.stores import StoreContract, delete, purge_deleted, put, restore, searchable
+from zapomni_core.testing.samples import WORKSPACE, sample_chunk, sample_memory
+from zapomni_core.testing.stores import StoreContract, ask, delete, purge_deleted, put, restore, searchable
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
@@ -139,10 +139,7 @@ class ConversationStoreContract(StoreContract):
             (Filter(kinds=("document",)), ["written"]),
             (Filter(conversations=(SESSION,)), ["said"]),
         ):
-            found = await store.read(
-                WORKSPACE, lambda snapshot, wanted=wanted: snapshot.found(np.flatnonzero(snapshot.mask(wanted)))
-            )
-            assert [one.text for one in found] == expected
+            assert await searchable(store, wanted=wanted) == expected
 
     async def test_workspaces_see_nothing_of_each_other(self, store: Any) -> None:
         await say(store, "mine")
