@@ -124,11 +124,19 @@ class App:
             await closing
 
     async def _gate(self, tool: CheckedTool) -> str | None:
-        """A call waits for the lifespans of its own plugin and of the middleware around it, and for telemetry."""
+        """A call waits for the lifespans of its own plugin and of the middleware around it, and for telemetry.
+
+        It is refused where a transform or guard that must see it could not start.
+        """
         await self.start()
         await self._loaded()
-        for plugin in self.dispatcher.middleware_owners:
-            await self._lifespans.ready(plugin)
+        for link in self.dispatcher.links:
+            failure = await self._lifespans.ready(link.plugin)
+            if failure and link.stage != "observe":
+                return (
+                    f"Tool '{tool.name}' cannot be called: {link}, could not start ({failure.told}). "
+                    f"Fix it, or run: zapomni plugins disable {link.plugin}; then start the server again."
+                )
         if await self._lifespans.ready(tool.plugin):
             return f"Tool '{tool.name}' is not available: plugin '{tool.plugin}' could not start."
         return None
@@ -138,17 +146,21 @@ class App:
             await asyncio.wait([self._loading])
 
     def _lost(self, plugin: str, failure: PluginError) -> None:
-        """A plugin whose lifespan failed is withdrawn; one that is required takes the server with it."""
+        """Withdraw a plugin whose lifespan failed; one that is required takes the server with it.
+
+        Its transforms and guards stay, and every call is refused because of them.
+        """
         self.registry.withdraw(plugin)
-        self.dispatcher.withdraw(plugin)
+        self.dispatcher.withdraw_observers(plugin)
         self._providers.withdraw(plugin)
         report = self.report.get(plugin)
         if report is not None:
             report.fail(failure)
             if _is_required(report, self.settings):
                 self.failed_requirement.set()
-        told = {"plugin": plugin, "stage": failure.stage, "cause": str(failure), "fix": failure.fix}
-        log.error("plugin_withdrawn", extra=told)
+        told: dict[str, Any] = {"plugin": plugin, "stage": failure.stage, "cause": str(failure), "fix": failure.fix}
+        refuses_calls = any(link.plugin == plugin for link in self.dispatcher.links)
+        log.error("plugin_withdrawn", extra=told | {"refuses_calls": refuses_calls})
         self.on_tools_changed()
 
 

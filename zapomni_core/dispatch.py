@@ -99,15 +99,15 @@ class Dispatcher:
         self._links += links
         self._compose()
 
-    def withdraw(self, plugin: str) -> None:
-        """Take a plugin's middleware away."""
-        self._links = [link for link in self._links if link.plugin != plugin]
+    def withdraw_observers(self, plugin: str) -> None:
+        """Take a plugin's observers away. Transforms and guards stay: no call may pass without them."""
+        self._links = [link for link in self._links if link.plugin != plugin or link.stage != "observe"]
         self._compose()
 
     @property
-    def middleware_owners(self) -> set[str]:
-        """The plugins whose middleware is around every call."""
-        return {link.plugin for link in self._links}
+    def links(self) -> tuple[Link, ...]:
+        """The middleware around every call."""
+        return tuple(self._links)
 
     @property
     def running(self) -> list[str]:

@@ -21,7 +21,8 @@ class Middleware(Protocol):
     """An async callable around a call.
 
     `observe` sees every call and its outcome, and changes neither; `transform` may pass on another call or answer
-    itself; `guard` stands next to the tool and may refuse with `ToolError`. A transform or guard that fails, fails the call.
+    itself; `guard` stands next to the tool and may refuse with `ToolError`. A transform or guard that fails, fails the call;
+    one whose plugin's lifespan failed refuses every call.
     """
 
     stage: Stage

@@ -153,7 +153,7 @@ def _tell_of_closing(part: Any, error: BaseException) -> None:
 def _make(provider: Provider, plugin: str | None, settings: Settings) -> Any:
     try:
         part = provider.factory(ProviderContext.of(provider.kind, settings))
-        flaw = _flaw(provider.kind, part)
+        flaw = _flaw(provider, part)
     except ConfigurationError:
         raise
     except (Exception, SystemExit) as error:
@@ -166,8 +166,9 @@ def _make(provider: Provider, plugin: str | None, settings: Settings) -> Any:
     return part
 
 
-def _flaw(kind: str, part: Any) -> str | None:
+def _flaw(provider: Provider, part: Any) -> str | None:
     """Why that is no part of its kind; None if it looks like one."""
+    kind = provider.kind
     if inspect.iscoroutine(part):
         part.close()
         return "its factory is async: it must be 'def', and return the part itself"
@@ -181,7 +182,15 @@ def _flaw(kind: str, part: Any) -> str | None:
     if part is None and missing:
         return "its factory returned nothing: does it lack a return?"
     made = f"an object of class '{type(part).__name__}'"
-    return f"its factory returned {made}, which has no {', '.join(missing)}" if missing else None
+    if missing:
+        return f"its factory returned {made}, which has no {', '.join(missing)}"
+    return _wrong_name(part.identity, provider.name) if kind == "embedder" else None
+
+
+def _wrong_name(identity: Any, name: str) -> str | None:
+    """Why an embedder's identity cannot be stored; None if it can: a store finds its embedder again by that name."""
+    named = getattr(identity, "name", None)
+    return None if named == name else f"its identity has the name {named!r}; it must be '{name}'"
 
 
 def _missing_in_store(store: Any) -> list[str]:

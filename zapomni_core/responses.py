@@ -26,7 +26,7 @@ _NEXT_STEPS = {
     "database": "Try again; if that does not help, `zapomni doctor` examines the store.",
     "llm_unavailable": "Try again later, or call a tool that needs no language model.",
     "timeout": "Try again, or with less at a time; `timeout_seconds` in the settings of a tool is its limit.",
-    "plugin": "Call the plugin's author, or go on without this tool: `zapomni plugins` tells what is wrong.",
+    "plugin": "Ask the user to fix or disable the plugin that the message names; `zapomni plugins` says what is wrong.",
     "internal": "See the server's log for the cause, and report it.",
 }
 

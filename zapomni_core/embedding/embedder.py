@@ -18,7 +18,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> "EmbedderIdentity":
-        """Who makes the vectors. Vectors of different identities are never compared."""
+        """Who makes the vectors. Vectors of different identities are never compared. Its name is the provider's."""
         ...
 
     @property

@@ -1,12 +1,14 @@
 import asyncio
 import json
+import os
+import resource
 
 import pytest
 import zapomni_plugin_audit
 
 from zapomni_core.errors import ConfigurationError, UnknownToolError
 from zapomni_core.plugin import ToolError, hookimpl, tool
-from zapomni_core.testing import PluginContract, running
+from zapomni_core.testing import PluginContract, running, text_of
 
 SECRET = "the launch code is 0000"
 
@@ -116,3 +118,44 @@ async def test_a_relative_file_is_refused_with_the_key_and_the_rule():
     with pytest.raises(ConfigurationError, match=r"plugins\.audit\.file.*must be an absolute path"):
         async with running(zapomni_plugin_audit, settings=settings):
             raise AssertionError("it started")
+
+
+async def test_a_call_is_refused_while_the_file_cannot_be_appended_to(audited, journal, tmp_path):
+    async with audited(Guest()) as app:
+        journal.parent.rename(tmp_path / "away")
+        refused = await app.call("keep", {"text": "x"})
+        (tmp_path / "away").rename(journal.parent)
+        kept = await app.call("keep", {"text": "x"})
+    assert refused["structuredContent"]["error_code"] == "REFUSED"
+    assert "plugins.audit.on_failure" in text_of(refused)
+    assert str(tmp_path) not in text_of(refused)
+    assert not kept["isError"]
+    assert [line["outcome"] for line in lines(journal)] == ["error", "ok"]
+
+
+async def test_no_call_runs_while_the_disk_is_full_and_the_line_that_failed_is_written_later(audited, journal):
+    full = 2**24
+    journal.parent.mkdir()
+    journal.touch()
+    os.truncate(journal, full)
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    async with audited(Guest()) as app:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (full, unlimited[1]))
+        try:
+            answers = [await app.call("keep", {"text": "x"}) for _ in range(3)]
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+        answers.append(await app.call("keep", {"text": "x"}))
+    assert [answer["isError"] for answer in answers] == [False, True, True, False]
+    written = journal.read_bytes()[full:].decode().splitlines()
+    assert [json.loads(line)["outcome"] for line in written] == ["ok", "ok"]
+
+
+async def test_calls_are_allowed_without_a_line_where_the_user_says_so(journal, tmp_path, caplog):
+    settings = {"plugins": {"audit": {"file": str(journal), "on_failure": "allow"}}}
+    async with running(zapomni_plugin_audit, Guest(), settings=settings) as app:
+        journal.parent.rename(tmp_path / "away")
+        answer = await app.call("keep", {"text": "x"})
+    assert not answer["isError"]
+    [warning] = [record for record in caplog.records if record.name == "zapomni.plugin.audit"]
+    assert (warning.levelname, warning.tool) == ("WARNING", "keep")

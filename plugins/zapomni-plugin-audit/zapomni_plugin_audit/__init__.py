@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from pydantic import BaseModel
 
 from zapomni_core.plugin import Middleware, hookimpl
-from zapomni_plugin_audit.observer import AuditObserver
+from zapomni_plugin_audit.middleware import AuditGuard, AuditObserver
 from zapomni_plugin_audit.settings import AuditSettings
 
 __all__ = ["AuditSettings"]
@@ -18,7 +18,10 @@ def zapomni_settings() -> type[BaseModel]:
 
 @hookimpl
 def zapomni_middleware(settings: AuditSettings) -> list[Middleware]:
-    return [AuditObserver(settings.journal)] if settings.journal else []
+    if settings.journal is None:
+        return []
+    observer = AuditObserver(settings.journal)
+    return [observer, AuditGuard(settings.journal)] if settings.on_failure == "refuse" else [observer]
 
 
 @hookimpl

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -9,11 +10,15 @@ from zapomni_plugin_audit.journal import Journal
 
 
 class AuditSettings(BaseModel):
-    """`[plugins.audit]` in zapomni.toml, or ZAPOMNI_PLUGINS__AUDIT__FILE in the environment."""
+    """`[plugins.audit]` in zapomni.toml, or ZAPOMNI_PLUGINS__AUDIT__... in the environment."""
 
     model_config = ConfigDict(extra="forbid")
 
     file: Path | None = Field(None, description="Where the lines go: an absolute path. Without it nothing is written.")
+    on_failure: Literal["refuse", "allow"] = Field(
+        "refuse",
+        description="What becomes of calls while the file cannot be written: they are refused, or allowed with a warning.",
+    )
 
     @field_validator("file")
     @classmethod
@@ -25,5 +30,5 @@ class AuditSettings(BaseModel):
 
     @cached_property
     def journal(self) -> Journal | None:
-        """The open file, once the lifespan has opened it."""
+        """The file that the hooks share."""
         return Journal(self.file) if self.file else None

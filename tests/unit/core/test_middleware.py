@@ -1,6 +1,7 @@
 """Middleware is a stranger's: what it does wrong is told as its own plugin's failure, and a guard changes nothing."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import ModuleType
 
@@ -253,3 +254,43 @@ async def test_a_tool_that_blocks_the_server_is_named_and_not_the_middleware_aro
         await app.call("dawdle")
     record = next(one for one in caplog.records if one.name == "zapomni.watchdog")
     assert (record.message, record.plugin, record.tool) == ("tool_blocks_the_server", "slow", "dawdle")
+
+
+@asynccontextmanager
+async def failing():
+    raise RuntimeError("no port")
+    yield
+
+
+@asynccontextmanager
+async def hanging():
+    await asyncio.Event().wait()
+    yield
+
+
+def protected_by(stage, lifespan):
+    """A plugin with a tool and middleware whose lifespan does not open, beside the one with the tools."""
+    ill = plugin_of("ill", zapomni_middleware=[Around(stage, pass_on)], zapomni_lifespan=lifespan())
+    app = App()
+    app.load([Found("hello", plugin=HELLO), Found("ill", plugin=ill)])
+    return app
+
+
+@pytest.mark.parametrize("stage", ["guard", "transform"])
+async def test_a_call_is_refused_by_the_name_of_the_plugin_that_was_to_see_it_and_could_not_start(stage):
+    app = protected_by(stage, failing)
+    for _ in range(2):
+        result = await app.dispatcher.call("echo", {"text": "hi"})
+        assert result["structuredContent"]["error_code"] == "PLUGIN_UNAVAILABLE"
+        assert "'ill'" in text_of(result)
+        assert "zapomni plugins disable ill" in text_of(result)
+        await app.ready()
+    await app.stop()
+
+
+async def test_a_call_that_waits_for_a_guard_is_refused_when_the_app_ends_before_the_guard_is_ready():
+    app = protected_by("guard", hanging)
+    call = asyncio.create_task(app.dispatcher.call("echo", {"text": "hi"}))
+    await asyncio.sleep(0)
+    await app.stop()
+    assert (await call)["structuredContent"]["error_code"] == "PLUGIN_UNAVAILABLE"

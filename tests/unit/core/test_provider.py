@@ -135,6 +135,7 @@ UNUSABLE = [
     ("store", lambda _: Forgetful(), "class 'Forgetful', which has no find_same(), jobs.enqueue(), jobs."),
     ("embedder", lambda _: object(), "class 'object', which has no embed(), tokens(), close(), identity, profile"),
     ("embedder", made_async, "its factory is async"),
+    ("embedder", lambda _: HashingEmbedder(), "its identity has the name 'hashing'; it must be 'rain'"),
     ("embedder", lambda _: HashingEmbedder, "returned the class 'HashingEmbedder', and not an object of it"),
     (
         "extractor",
@@ -165,7 +166,9 @@ def test_what_a_factory_raised_is_told_to_the_log_and_not_to_whoever_calls(caplo
 
 def test_a_part_that_was_made_to_see_whether_it_can_be_is_the_one_that_is_used():
     made = []
-    mine = Provider(kind="embedder", name="mine", factory=lambda _: made.append(HashingEmbedder()) or made[-1])
+    mine = Provider(
+        kind="embedder", name="mine", factory=lambda _: made.append(HashingEmbedder(name="mine")) or made[-1]
+    )
     providers = Providers([mine])
     assert providers.problem("embedder", "mine", Settings()) is None
     assert providers.make("embedder", "mine", Settings()) is made[0]

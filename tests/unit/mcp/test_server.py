@@ -466,3 +466,28 @@ async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eye
             fail.set()
             await asyncio.wait_for(changes.wait(), 10)
             assert (await client.list_tools(cache_mode="refresh")).tools == []
+
+
+async def test_calls_without_a_transport_are_refused_where_a_guard_could_not_start():
+    class Guard:
+        stage = "guard"
+
+        async def __call__(self, call, call_next):
+            return await call_next(call)
+
+    @asynccontextmanager
+    async def ill():
+        raise RuntimeError("no port")
+        yield
+
+    plugin = ModuleType("ill")
+    plugin.zapomni_middleware = hookimpl(specname="zapomni_middleware")(lambda: [Guard()])
+    plugin.zapomni_lifespan = hookimpl(specname="zapomni_lifespan")(ill)
+    app = App()
+    app.load([Found("ill", plugin=plugin)])
+    server = MCPServer(app.engine, app=app)
+    server.register_tool(add)
+    answer = await server.handle_request({"method": "tools/call", "params": {"name": "add", "arguments": {"a": 2}}})
+    assert answer["result"]["isError"]
+    assert "zapomni plugins disable ill" in answer["result"]["content"][0]["text"]
+    await app.stop()

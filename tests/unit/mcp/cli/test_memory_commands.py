@@ -22,6 +22,7 @@ def zapomni_providers():
     return [
         Provider(kind="embedder", name="hashing", factory=lambda _: HashingEmbedder()),
         Provider(kind="embedder", name="another", factory=lambda _: HashingEmbedder(64, name="another")),
+        Provider(kind="embedder", name="misnamed", factory=lambda _: HashingEmbedder(64, name="other")),
     ]
 """
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -41,7 +42,7 @@ every_command = pytest.mark.parametrize("command", ALL, ids=lambda command: comm
 
 @pytest.fixture
 def embedders(plugin_file, monkeypatch):
-    """Two quick embedders; a new store takes the first."""
+    """Two quick embedders, of which a new store takes the first, and one whose identity has another name."""
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "hashing")
     return plugin_file("embedders", EMBEDDERS)
 
@@ -514,6 +515,29 @@ def test_a_contradicting_embedder_is_told_with_the_command_that_helps(zapomni, r
     result = zapomni("search", "word")
     assert result.exit_code == 1
     assert "run: zapomni reindex --embedder another" in result.stderr
+
+
+@pytest.mark.parametrize("command", [["add", "word"], ["serve"]], ids=["add", "serve"])
+def test_an_embedder_whose_identity_has_another_name_is_refused_before_anything_is_stored(
+    start, embedders, home, monkeypatch, command
+):
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "misnamed")
+    add = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add_memory"}}
+    add["params"]["arguments"] = {"text": "word"}
+    code, output, errors = finish(start(*command, "--plugin", embedders), json.dumps(add) + "\n")
+    assert (code, output) == (2, "")
+    for told in ("'misnamed' of plugin 'embedders'", "'other'", "choose another embedder"):
+        assert told in errors
+    assert not list(home.rglob("*.db"))
+
+
+def test_an_embedder_whose_identity_has_another_name_makes_no_new_vectors(zapomni, document, remember):
+    remember("word")
+    result = zapomni("reindex", "--embedder", "misnamed")
+    assert result.exit_code == 2
+    assert "'misnamed' of plugin 'embedders'" in result.stderr
+    assert document("stats")["embedder"]["name"] == "hashing"
+    remember("another word")
 
 
 def test_a_missing_embedder_is_told_with_the_command_that_helps(zapomni, remember, run, monkeypatch):

@@ -1,0 +1,139 @@
+"""A guard or transform whose plugin cannot start refuses every call, however the server or the call was started."""
+
+import subprocess
+
+import pytest
+
+from tests.e2e.wire import ZAPOMNI, environment, text_of
+
+PLUGIN = """
+import asyncio
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from zapomni_core.plugin import ToolError, hookimpl
+
+HERE = Path(__file__).parent
+
+
+class Middleware:
+    stage = "{stage}"
+
+    async def __call__(self, call, call_next):
+        if call.arguments.get("name") == "Eve":
+            raise ToolError("Eve is not greeted.")
+        return await call_next(call)
+
+
+@asynccontextmanager
+async def lifespan():
+    {opening}
+    yield
+
+
+@hookimpl
+def zapomni_middleware():
+    return [Middleware()]
+
+
+@hookimpl
+def zapomni_lifespan():
+    return lifespan()
+"""
+FAILS = "raise ConnectionError('secret-host is down')"
+HANGS = "await asyncio.Event().wait()"
+WAITS = "while not (HERE / 'go').exists(): await asyncio.sleep(.01)"
+EARLY = {"ZAPOMNI_PLUGINS__START_SECONDS": "0.5"}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(stage, opening):
+        file = tmp_path / "gatekeeper.py"
+        file.write_text(PLUGIN.format(stage=stage, opening=opening))
+        return file
+
+    return write
+
+
+@pytest.fixture
+def installed(tmp_path, write):
+    """The variables of an environment in which the plugin is installed, as far as Python can tell."""
+
+    def install(stage, opening):
+        write(stage, opening)
+        info = tmp_path / "gatekeeper-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gatekeeper\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[zapomni.plugins]\ngatekeeper = gatekeeper\n")
+        return {"PYTHONPATH": str(tmp_path)}
+
+    return install
+
+
+def is_refused(result):
+    told = result["structuredContent"]
+    named = "'gatekeeper'" in text_of(result) and "zapomni plugins disable gatekeeper" in text_of(result)
+    return result["isError"] and told["error_code"] == "PLUGIN_UNAVAILABLE" and named
+
+
+@pytest.mark.parametrize("stage", ["guard", "transform"])
+@pytest.mark.parametrize("opening", [FAILS, HANGS], ids=["fails", "hangs"])
+def test_calls_of_a_server_are_refused_before_and_after_the_lifespan_of_a_guard_has_failed(
+    start, installed, stage, opening
+):
+    server = start(ZAPOMNI, "serve", **installed(stage, opening), **EARLY)
+    server.initialize()
+    assert is_refused(server.call("hello"))
+    server.logged("plugin_withdrawn", plugin="gatekeeper")
+    again = server.call("hello")
+    assert is_refused(again)
+    assert "secret-host" not in text_of(again)
+    assert server.close() == 0
+
+
+@pytest.mark.parametrize("options", [["--plugin"], ["--strict", "--plugin"]])
+def test_calls_are_refused_too_where_the_plugin_was_named_on_the_command_line(start, write, options):
+    server = start(ZAPOMNI, "serve", *options, write("guard", FAILS))
+    server.initialize()
+    server.logged("plugin_withdrawn", plugin="gatekeeper")
+    assert is_refused(server.call("hello"))
+
+
+def test_a_call_from_the_command_line_is_refused(tmp_path, write):
+    done = subprocess.run(
+        [ZAPOMNI, "call", "hello", "--plugin", write("guard", FAILS)],
+        env=environment(tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "zapomni plugins disable gatekeeper" in done.stdout
+    assert "Hello" not in done.stdout
+
+
+def test_without_the_plugin_calls_are_let_through_again(start, installed):
+    server = start(ZAPOMNI, "serve", **installed("guard", FAILS), ZAPOMNI_PLUGINS__DISABLE="gatekeeper")
+    server.initialize()
+    assert text_of(server.call("hello")) == "Hello, world!"
+
+
+def test_an_observer_whose_lifespan_fails_stops_no_call(start, installed):
+    server = start(ZAPOMNI, "serve", **installed("observe", FAILS))
+    server.initialize()
+    server.logged("plugin_withdrawn", plugin="gatekeeper")
+    assert text_of(server.call("hello")) == "Hello, world!"
+
+
+def test_calls_wait_for_a_guard_that_is_still_starting(start, installed, tmp_path):
+    server = start(ZAPOMNI, "serve", **installed("guard", WAITS))
+    server.initialize()
+    server.request_call("hello", {"name": "Ada"}, key="Ada")
+    server.request_call("hello", {"name": "Eve"}, key="Eve")
+    server.ask("tools/list")
+    assert not [one for one in server.messages if one.get("id") in ("Ada", "Eve")]
+    (tmp_path / "go").touch()
+    assert text_of(server.answer("Ada")["result"]) == "Hello, Ada!"
+    assert text_of(server.answer("Eve")["result"]).startswith("Error: Eve is not greeted.")
