@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from zapomni_core.call import call_context
 from zapomni_core.errors import ConfigurationError, LLMUnavailableError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
     from zapomni_db.records import Added, Event, Extraction, Job, Memory, NewJob, Order, Page, State
-    from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore
+    from zapomni_db.store import ConversationStore, FileStore, GraphStore, JobStore, MemoryStore
 
 log = logging.getLogger("zapomni.engine")
 
@@ -127,7 +127,7 @@ class MemoryEngine:
 
     async def embedder_problem(self) -> str | None:
         """Why the store's embedder cannot be had, such as a plugin that is missing, and the way out; None where it can."""
-        return await self._parts.embedder_problem()
+        return await self._parts.embedder_problem(self.workspace)
 
     @property
     def llm_available(self) -> bool | None:
@@ -196,7 +196,7 @@ class MemoryEngine:
 
     async def initialize(self) -> None:
         """Connect now instead of on first use; connecting twice is connecting once."""
-        await self._parts.embedder()
+        await self._parts.embedder(self.workspace)
 
     async def close(self) -> None:
         """Let go of everything, once `settle` has done what it can; closing twice is closing once."""
@@ -285,7 +285,7 @@ class MemoryEngine:
                 (added,) = await attended(writing, len(memory.chunks) + 2, "writing")
                 return added
 
-        added = await self._parts.embedding(add)
+        added = await self._parts.embedding(self.workspace, add)
         if added.job_ids:
             self.look_for_jobs()
         return MemoryResult(
@@ -338,7 +338,7 @@ class MemoryEngine:
             span.set(limit=limit, filter_count=request.wanted.parts)
             started = time.perf_counter()
             result = await self._parts.embedding(
-                lambda embedder: search(self._parts.store, embedder, self.workspace, request)
+                self.workspace, lambda embedder: search(self._parts.store, embedder, self.workspace, request)
             )
             seconds = time.perf_counter() - started
             self._parts.count_search(seconds)
@@ -457,31 +457,36 @@ class MemoryEngine:
 
     async def check(self) -> list[str]:
         """What is wrong with what the store keeps, a sentence each; every text and vector is looked at, so it takes a while."""
-        return await self._parts.store.check()
+        return await self._file_store.check()
 
     async def backup(self, target: Path) -> None:
         """Write a copy of the whole store, all workspaces, while others go on writing."""
-        await self._parts.store.backup(target)
+        await self._file_store.backup(target)
 
     async def restore_backup(self, source: Path) -> Path | None:
         """Let a backup be the store, before this engine has used it; where the store before is now, if there was one."""
-        store = self._parts.store
+        return await self._file_store.restore_backup(source)
+
+    @property
+    def _file_store(self) -> "FileStore":
+        store: Any = self._parts.store
         if not hasattr(store, "restore_backup"):
-            raise ConfigurationError(f"the store '{self._parts.store_name}' cannot restore a backup; use its own tools")
-        aside: Path | None = await store.restore_backup(source)
-        return aside
+            raise ConfigurationError(
+                f"the store '{self._parts.store_name}' is no file; back it up and check it with its own tools"
+            )
+        return cast("FileStore", store)
 
     async def reindex(self, embedder_name: str | None = None, on_progress: "OnBatch | None" = None) -> int:
-        """Give the whole store the vectors of another embedder, and use that one; how many chunks were embedded.
+        """Give the workspace the vectors of another embedder, and use that one; how many chunks were embedded.
 
         The old vectors serve until then. A call that failed or was cancelled is gone on with by the next one. Without a
         name, it is the embedder in the settings, else the one that made the vectors.
         """
-        return await self._parts.reindex(embedder_name, on_progress)
+        return await self._parts.reindex(self.workspace, embedder_name, on_progress)
 
     async def with_embedder(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
         """The result of work with the store's embedder, which need not be loaded for it."""
-        return await self._parts.embedding(work)
+        return await self._parts.embedding(self.workspace, work)
 
     async def get_stats(self) -> EngineStats:
         """How much there is, and how it is doing."""
@@ -524,8 +529,8 @@ class MemoryEngine:
         """Give a vector to every entity of the workspace that has none; how many. The embedder is not loaded where all have one."""
         from zapomni_core.reindexing import embed_entities
 
-        identity = await self.memories.embedder()
-        if identity is None or not await self.graph.without_vector(identity, 1, self.workspace):
+        identity = await self.memories.embedder(self.workspace)
+        if identity is None or not await self.graph.without_vector(self.workspace, identity, 1):
             return 0
         return await self.with_embedder(
             lambda embedder: embed_entities(self.memories, embedder, self.workspace, on_made)
@@ -533,7 +538,7 @@ class MemoryEngine:
 
     async def embed(self, texts: list[str]) -> "list[Vector]":
         """Vectors of texts by the store's embedder, for plugins."""
-        return list(await (await self._parts.embedder()).embed(texts))
+        return list(await (await self._parts.embedder(self.workspace)).embed(texts))
 
     def _there(self, memory: "Memory | None", memory_id: str, what: str = "memory") -> "Memory":
         if memory is None:

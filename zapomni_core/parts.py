@@ -41,8 +41,9 @@ class Parts:
         self._settings = settings
         self._providers = providers
         self._store = store
-        self._embedder: Embedder | None = _guarded(embedder) if embedder else None
-        self._embedder_is_given = embedder is not None
+        self._given_embedder: Embedder | None = _guarded(embedder) if embedder else None
+        self._embedders: dict[str, Embedder] = {}
+        self._built: list[Embedder] = [self._given_embedder] if self._given_embedder else []
         self._extractor: Extractor | None = _guarded_extractor(extractor) if extractor else None
         self._extractor_is_given = extractor is not None
         self._choosing = threading.Lock()  # event loops of several threads may share an engine
@@ -147,82 +148,81 @@ class Parts:
             self._extractor = _guarded_extractor(self.providers.make("extractor", self.extractor_name, self._settings))
         return self._extractor
 
-    async def embedder(self) -> "Embedder":
-        """The embedder that made the store's vectors; for a new store the one that the settings name.
+    async def embedder(self, workspace: str) -> "Embedder":
+        """The embedder that made a workspace's vectors; for a new workspace the one that the settings name.
 
-        A stand-in where nobody offers it. That one is not kept: the store may have other vectors the next time.
+        A stand-in where nobody offers it. That one is not kept: the workspace may have other vectors the next time.
         """
-        if self._embedder is not None:
-            return self._embedder
-        kept = await self.store.embedder()
+        if self._given_embedder is not None:
+            return self._given_embedder
+        if workspace in self._embedders:
+            return self._embedders[workspace]
+        kept = await self.store.embedder(workspace)
         if kept and self._is_missing(kept):
             return _stand_in(kept)
         with self._choosing:
-            self._embedder = self._embedder or self._choose(kept)
-            return self._embedder
+            return self._embedders.setdefault(workspace, self._choose(workspace, kept))
 
-    async def embedder_problem(self) -> str | None:
-        """Why nothing can be embedded for the store, as far as its records and the settings tell; None where it can."""
-        kept = await self.store.embedder()
+    async def embedder_problem(self, workspace: str) -> str | None:
+        """Why nothing can be embedded for a workspace, as far as its records and the settings tell; None where it can."""
+        kept = await self.store.embedder(workspace)
         if kept and self._is_missing(kept):
             return str(EmbedderMissingError(kept.name))
         try:
-            await self.embedder()
+            await self.embedder(workspace)
         except (ConfigurationError, EmbedderMismatchError) as error:
             return str(error)
         return None
 
     def _is_missing(self, kept: "EmbedderIdentity") -> bool:
         """Whether the store, and not the user, asks for an embedder that nobody offers."""
-        is_chosen = self._embedder_is_given or self._settings.embedder
+        is_chosen = self._given_embedder is not None or self._settings.embedder
         return not is_chosen and not self.providers.offers("embedder", kept.name)
 
-    async def embedding(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
-        """The result of work with the store's embedder; with the new one where another process made new vectors."""
-        embedder = self._embedder or await self.embedder()
+    async def embedding(self, workspace: str, work: "Callable[[Embedder], Awaitable[T]]") -> T:
+        """The result of work with a workspace's embedder; with the new one where another process made new vectors."""
+        embedder = await self.embedder(workspace)
         try:
             return await work(embedder)
         except EmbedderMismatchError:
-            if self._embedder_is_given or await self.store.embedder() == embedder.identity:
+            if self._given_embedder is not None or await self.store.embedder(workspace) == embedder.identity:
                 raise
-            if self._embedder is embedder:
-                self._embedder = None
-            return await work(await self.embedder())
+            self._embedders.pop(workspace, None)
+            return await work(await self.embedder(workspace))
 
-    def _choose(self, kept: "EmbedderIdentity | None") -> "Embedder":
+    def _choose(self, workspace: str, kept: "EmbedderIdentity | None") -> "Embedder":
         wanted = self._settings.embedder
         if kept is not None and wanted not in (None, kept.name):
             raise EmbedderMismatchError(
-                f"the store's vectors were made by embedder '{kept.name}', the settings ask for '{wanted}'; "
-                f"run: zapomni reindex --embedder {wanted}"
+                f"the vectors of workspace '{workspace}' were made by embedder '{kept.name}', the settings ask for "
+                f"'{wanted}'; run: zapomni reindex --embedder {wanted}"
             )
         name = kept.name if kept else wanted or DEFAULT_EMBEDDER
-        embedder = self._make_embedder(name)
+        embedder = next((one for one in self._built if one.identity.name == name), None) or self._build_embedder(name)
         if kept not in (None, embedder.identity):
             raise EmbedderMismatchError(
-                f"the store's vectors were made by another model of embedder '{name}'; run: zapomni reindex --embedder {name}"
+                f"the vectors of workspace '{workspace}' were made by another model of embedder '{name}'; "
+                f"run: zapomni reindex --embedder {name}"
             )
         return embedder
 
-    def _make_embedder(self, name: str) -> "Embedder":
-        return _guarded(self.providers.make("embedder", name, self._settings))
+    def _build_embedder(self, name: str) -> "Embedder":
+        self._built.append(_guarded(self.providers.make("embedder", name, self._settings)))
+        return self._built[-1]
 
-    async def reindex(self, name: str | None, on_progress: "OnBatch | None") -> int:
-        """Vectors by another embedder, which is used from then on."""
+    async def reindex(self, workspace: str, name: str | None, on_progress: "OnBatch | None") -> int:
+        """Vectors of a workspace by another embedder, which is used from then on."""
         from zapomni_core.reindexing import reindex
 
-        kept = await self.store.embedder()
+        kept = await self.store.embedder(workspace)
         wanted = name or self._settings.embedder
         if kept and not wanted and self._is_missing(kept):
             raise EmbedderMissingError(kept.name)
-        embedder = self._make_embedder(wanted or (kept.name if kept else DEFAULT_EMBEDDER))
-        unused: Embedder | None = embedder
-        try:
-            made = await reindex(self.store, embedder, on_progress)
-            unused, self._embedder = self._embedder, embedder
-        finally:
-            if unused is not None:
-                await unused.close()
+        wanted = wanted or (kept.name if kept else DEFAULT_EMBEDDER)
+        known = next((one for one in self._built if one.identity.name == wanted), None)
+        embedder = known or self._build_embedder(wanted)
+        made = await reindex(self.store, workspace, embedder, on_progress)
+        self._embedders[workspace] = embedder
         return made
 
     async def reuse(self, embedder: "Embedder", digests: list[bytes]) -> "dict[bytes, Vector]":
@@ -253,8 +253,8 @@ class Parts:
             await self.workplace.close()
             if self._store is not None:
                 await close_part(self._store)
-            if self._embedder is not None:
-                await self._embedder.close()
+            for embedder in self._built:
+                await embedder.close()
             if self._extractor is not None:
                 await self._extractor.close()
         finally:

@@ -1,4 +1,4 @@
-"""Makes the vectors of a whole store anew, by another embedder, while the old ones serve."""
+"""Makes the vectors of a workspace anew, by another embedder, while the old ones serve."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
@@ -16,7 +16,7 @@ BATCH = 512
 """Chunks that are kept at a time: about what a killed run has to do again."""
 
 
-async def reindex(store: MemoryStore, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
+async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
     """Embed what has no vector by this embedder yet, then let its vectors serve; how many chunks were embedded.
 
     Whatever ends it before, what was kept stays, and the next run goes on from there. Progress is told before the first
@@ -25,15 +25,15 @@ async def reindex(store: MemoryStore, embedder: Embedder, on_progress: OnBatch |
     target = _reembedding(store)
     done = 0
     while True:
-        chunks, left = await target.pending(embedder.identity, BATCH)
+        chunks, left = await target.pending(workspace, embedder.identity, BATCH)
         if on_progress:
             await on_progress(done, done + left)
         if chunks:
-            await _embed(target, embedder, chunks, _shifted(on_progress, done, done + left))
+            await _embed(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
             done += len(chunks)
             continue
-        await _embed_entities(store, embedder)
-        if await _switch(target, embedder):
+        await _embed_entities(store, embedder, workspace)
+        if await _switch(target, workspace, embedder):
             return done
 
 
@@ -44,16 +44,14 @@ async def embed_entities(store: MemoryStore, embedder: Embedder, workspace: str,
     """
     if not hasattr(store, "graph"):
         return 0
-    await _check_serving(store, embedder)
+    await _check_serving(store, workspace, embedder)
     return await _embed_entities(store, embedder, workspace, on_made)
 
 
-async def _embed_entities(
-    store: MemoryStore, embedder: Embedder, workspace: str | None = None, on_made: OnMade | None = None
-) -> int:
+async def _embed_entities(store: MemoryStore, embedder: Embedder, workspace: str, on_made: OnMade | None = None) -> int:
     graph: GraphStore | None = getattr(store, "graph", None)
     done = 0
-    while graph and (entities := await graph.without_vector(embedder.identity, BATCH, workspace)):
+    while graph and (entities := await graph.without_vector(workspace, embedder.identity, BATCH)):
         vectors = await embedder.embed([name for _, name in entities])
         await graph.fill(embedder.identity, [(one, vector) for (one, _), vector in zip(entities, vectors, strict=True)])
         done += len(entities)
@@ -72,34 +70,40 @@ async def embed_pending(
     target = _reembedding(store)
     done = 0
     while True:
-        await _check_serving(store, embedder)
-        chunks, left = await target.pending(embedder.identity, BATCH, workspace)
+        await _check_serving(store, workspace, embedder)
+        chunks, left = await target.pending(workspace, embedder.identity, BATCH)
         if not chunks:
             return done
-        await _embed(target, embedder, chunks, _shifted(on_progress, done, done + left))
+        await _embed(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
         done += len(chunks)
 
 
-async def _check_serving(store: MemoryStore, embedder: Embedder) -> None:
-    serving = await store.embedder()
+async def _check_serving(store: MemoryStore, workspace: str, embedder: Embedder) -> None:
+    serving = await store.embedder(workspace)
     if serving not in (None, embedder.identity):
         raise EmbedderMismatchError(f"embedder '{embedder.identity.name}' does not serve any more")
 
 
-async def count_pending(store: MemoryStore) -> int:
-    """How many chunks of all workspaces wait for a vector of the embedder that serves."""
-    identity = await store.embedder()
-    return (await _reembedding(store).pending(identity, 1))[1] if identity and hasattr(store, "pending") else 0
+async def count_pending(store: MemoryStore, workspace: str) -> int:
+    """How many chunks of a workspace wait for a vector of the embedder that serves."""
+    identity = await store.embedder(workspace)
+    if identity is None or not hasattr(store, "pending"):
+        return 0
+    return (await _reembedding(store).pending(workspace, identity, 1))[1]
 
 
 async def _embed(
-    target: Reembedding, embedder: Embedder, chunks: Sequence[tuple[int, ChunkFound]], on_batch: OnBatch | None
+    target: Reembedding,
+    workspace: str,
+    embedder: Embedder,
+    chunks: Sequence[tuple[int, ChunkFound]],
+    on_batch: OnBatch | None,
 ) -> None:
     contents = [_content(chunk) for _, chunk in chunks]
     vectors = await embedder.embed(contents, on_batch=on_batch)
     digests = [digest(embedder.identity, content) for content in contents]
     numbers = [number for number, _ in chunks]
-    await target.fill(embedder.identity, list(zip(numbers, digests, vectors, strict=True)))
+    await target.fill(workspace, embedder.identity, list(zip(numbers, digests, vectors, strict=True)))
 
 
 def _content(chunk: ChunkFound) -> str:
@@ -118,12 +122,12 @@ def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | 
     return tell
 
 
-async def _switch(target: Reembedding, embedder: Embedder) -> bool:
+async def _switch(target: Reembedding, workspace: str, embedder: Embedder) -> bool:
     """Whether the new vectors serve now; not yet, where somebody has added a memory meanwhile."""
     try:
-        await target.switch(embedder.identity)
+        await target.switch(workspace, embedder.identity)
     except EmbedderMismatchError:
-        if not (await target.pending(embedder.identity, 1))[0]:
+        if not (await target.pending(workspace, embedder.identity, 1))[0]:
             raise
         return False
     return True

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -100,7 +99,7 @@ class ReferenceStore:
     async def get(self, workspace: str, memory_id: str = "", *, key: str = "") -> Memory | None:
         there = self._at(workspace)
         found = there.of_key(key) if key else there.memories.get(memory_id)
-        return found and found.memory
+        return found.memory if found else None
 
     async def list_memories(
         self,
@@ -173,8 +172,8 @@ class ReferenceStore:
                 found.append(_found(one.memory, one.chunks[int(number)]))
         return found
 
-    async def embedder(self) -> EmbedderIdentity | None:
-        return next((one.embedder for one in self._workspaces.values() if one.embedder), None)
+    async def embedder(self, workspace: str) -> EmbedderIdentity | None:
+        return self._at(workspace).embedder
 
     async def stats(self, workspace: str) -> StoreStats:
         there = self._at(workspace)
@@ -193,13 +192,6 @@ class ReferenceStore:
 
     async def health(self) -> list[str]:
         return []
-
-    async def check(self) -> list[str]:
-        return []
-
-    async def backup(self, target: Path) -> None:
-        texts = {name: [one.memory.text for one in there.live()] for name, there in self._workspaces.items()}
-        target.write_text(json.dumps(texts), encoding="utf-8")
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -117,8 +117,8 @@ class MemoryStore(Protocol):
         """Vectors that this embedder already made, by digest."""
         ...
 
-    async def embedder(self) -> EmbedderIdentity | None:
-        """Whose vectors the store serves; None while it is empty."""
+    async def embedder(self, workspace: str) -> EmbedderIdentity | None:
+        """Whose vectors a workspace has; None while it is empty."""
         ...
 
     async def stats(self, workspace: str) -> StoreStats:
@@ -129,34 +129,28 @@ class MemoryStore(Protocol):
         """What keeps the store from being read and written now, a sentence each; quick. Empty if nothing does."""
         ...
 
-    async def check(self) -> list[str]:
-        """What is wrong with the store, a sentence each; thorough, and slow on a large one. Empty if nothing is."""
-        ...
-
-    async def backup(self, target: Path) -> None:
-        """Write a consistent copy while others go on writing."""
-        ...
-
     async def close(self) -> None: ...
 
 
 class Reembedding(Protocol):
-    """Gives a store the vectors of another embedder while the old ones serve; survives being killed at any moment."""
+    """Gives a workspace the vectors of another embedder while the old ones serve; survives being killed at any moment.
+
+    No method touches another workspace.
+    """
 
     async def pending(
-        self, embedder: EmbedderIdentity, limit: int, workspace: str | None = None
+        self, workspace: str, embedder: EmbedderIdentity, limit: int
     ) -> tuple[list[tuple[int, ChunkFound]], int]:
-        """Some chunks that have no vector by this embedder yet, with their numbers; and how many there are in all.
-
-        Of one workspace, if one is named, else of all.
-        """
+        """Some chunks that have no vector by this embedder yet, with their numbers; and how many there are in all."""
         ...
 
-    async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
+    async def fill(
+        self, workspace: str, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]
+    ) -> None:
         """Keep vectors by chunk number, with the digest of what was embedded."""
         ...
 
-    async def switch(self, embedder: EmbedderIdentity) -> None:
+    async def switch(self, workspace: str, embedder: EmbedderIdentity) -> None:
         """Serve this embedder's vectors from now on and forget the others.
 
         Refused while any are pending, with EmbedderMismatchError, which says how many.
@@ -164,8 +158,16 @@ class Reembedding(Protocol):
         ...
 
 
-class BackupRestoring(Protocol):
-    """Lets a backup be the store again."""
+class FileStore(Protocol):
+    """What a store can do that is a file: a server has tools of its own for it."""
+
+    async def check(self) -> list[str]:
+        """What is wrong with the store, a sentence each; thorough, and slow on a large one. Empty if nothing is."""
+        ...
+
+    async def backup(self, target: Path) -> None:
+        """Write a consistent copy while others go on writing."""
+        ...
 
     async def restore_backup(self, source: Path) -> Path | None:
         """Put a copy of a sound backup in the store's place, before anything is asked of the store; where the one before
@@ -308,10 +310,8 @@ class GraphStore(Protocol):
         """
         ...
 
-    async def without_vector(
-        self, embedder: EmbedderIdentity, limit: int, workspace: str | None = None
-    ) -> list[tuple[str, str]]:
-        """Ids and names of entities that have no vector by this embedder; of one workspace, if one is named, else of all."""
+    async def without_vector(self, workspace: str, embedder: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
+        """Ids and names of entities that have no vector by this embedder."""
         ...
 
     async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-
 from zapomni_core.testing.memories import MemoryStoreContract
 from zapomni_db.reference import ReferenceStore
 

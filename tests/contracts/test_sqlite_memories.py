@@ -1,11 +1,16 @@
 """The SQLite store keeps the contract of a memory store."""
 
-from zapomni_core.testing.memories import MemoryStoreContract
+from zapomni_core.testing.memories import FileStoreContract, MemoryStoreContract
 from zapomni_core.testing.reembedding import ReembeddingContract
 from zapomni_db.sqlite import SQLiteStore
 
 
 class TestSQLiteMemories(MemoryStoreContract):
+    async def make_store(self, tmp_path):
+        return SQLiteStore(tmp_path / "memory.db")
+
+
+class TestSQLiteFile(FileStoreContract):
     async def make_store(self, tmp_path):
         return SQLiteStore(tmp_path / "memory.db")
 

@@ -11,12 +11,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
-from zapomni_core.testing.stores import delete, put
 import pytest
 
 from tests.faults.visiting import run, start
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
-from zapomni_core.testing.stores import searchable
+from zapomni_core.testing.samples import sample_memory
+from zapomni_core.testing.stores import delete, put, searchable
 from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreReplacedError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 

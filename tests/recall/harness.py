@@ -11,18 +11,18 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-
-from zapomni_core.embedding import DefaultEmbedder, Profile
-from zapomni_core.engine import MemoryEngine
-from zapomni_core.search import searching
 from zapomni_core.search.confidence import confidence
 from zapomni_core.search.lexical import Lexical, Postings, inverse_frequency, score_words, translated
 from zapomni_core.search.ranking import Question, rank
 from zapomni_core.search.searching import question_vector, without_common_words
+from zapomni_db.sqlite.snapshot import SQLiteSnapshot
+
+from zapomni_core.embedding import DefaultEmbedder, Profile
+from zapomni_core.engine import MemoryEngine
+from zapomni_core.search import searching
 from zapomni_core.terms import query_terms
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.sqlite import SQLiteStore
-from zapomni_db.sqlite.snapshot import SQLiteSnapshot
 
 CORPUS = Path(__file__).parent / "corpus"
 PLAIN = Path(__file__).parent / "plain"

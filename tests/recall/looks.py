@@ -18,14 +18,15 @@ from unittest import mock
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from zapomni_core.search.lexical import Scores
+from zapomni_core.search.replies import with_replies
+
 from tests.recall.harness import Asked, fill, questions
 from tests.recall.report import percent, table
 from tests.recall.tune import TUNING
 from zapomni_core.embedding import DefaultEmbedder, Profile
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.search import alignment, searching
-from zapomni_core.search.lexical import Scores
-from zapomni_core.search.replies import with_replies
 from zapomni_db.sqlite import SQLiteStore
 
 TOKENS = (400, 800, 1600)

@@ -9,8 +9,9 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.recall.harness import CORPUS, STEPS, Outcome, Recall, ask_everything, by_kind, mean_over_kinds, share
 from zapomni_core.search.confidence import NOTHING_BELOW, WEAK_BELOW
+
+from tests.recall.harness import CORPUS, STEPS, Outcome, Recall, ask_everything, by_kind, mean_over_kinds, share
 
 MEASURES: dict[str, Callable[[Recall], float]] = {
     "R@1": lambda recall: recall.first,

@@ -17,14 +17,15 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.recall.harness import CORPUS, Asked, questions, rows
-from tests.recall.report import percent, table
-from tests.recall.tune import TUNING, Floats, fit
-from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.lexicon import translations
 from zapomni_core.search.confidence import BEST_HITS, NOTHING_BELOW, WEAK_BELOW, luck
 from zapomni_core.search.lexical import K1, TRANSLATED, B, inverse_frequency
 from zapomni_core.search.searching import question_vector
+
+from tests.recall.harness import CORPUS, Asked, questions, rows
+from tests.recall.report import percent, table
+from tests.recall.tune import TUNING, Floats, fit
+from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.terms import query_terms, query_words, terms
 
 SIZES = (2, 5, 15, 50, 150, 10_000)

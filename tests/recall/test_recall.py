@@ -7,6 +7,7 @@ import asyncio
 import sys
 
 import pytest
+from zapomni_core.search.confidence import NOTHING_BELOW, WEAK_BELOW
 
 from tests.recall.harness import (
     AUTHOR,
@@ -21,7 +22,6 @@ from tests.recall.harness import (
     share,
 )
 from tests.recall.report import report
-from zapomni_core.search.confidence import NOTHING_BELOW, WEAK_BELOW
 
 KINDS = (
     "code",

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from zapomni_core.search.confidence import luck
 
 from tests.recall.harness import CORPUS, Asked, questions, rows
 from tests.recall.looks import Look, looks_report
 from tests.recall.tune import EVEN, TUNING, Evidence, Found, Weights, area, fit, grid, weights_report
-from zapomni_core.search.confidence import luck
 
 
 @pytest.fixture(scope="module")

@@ -19,19 +19,20 @@ from numpy.typing import NDArray
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from zapomni_core.search.confidence import BEST_HITS, NOTHING_BELOW, SAMPLE, WEAK_BELOW, luck
+from zapomni_core.search.lexical import score_words
+from zapomni_core.search.ranking import Question, exact_cosines
+from zapomni_core.search.searching import question_vector
+from zapomni_db.sqlite.snapshot import SQLiteSnapshot
+
 from tests.recall.harness import DEPTH, Asked, ask_everything, fill, meaning_of, questions, rows
 from tests.recall.report import percent, report, table
 from zapomni_core.embedding import DefaultEmbedder, Profile
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.search import ranking
-from zapomni_core.search.confidence import BEST_HITS, NOTHING_BELOW, SAMPLE, WEAK_BELOW, luck
-from zapomni_core.search.lexical import score_words
-from zapomni_core.search.ranking import Question, exact_cosines
-from zapomni_core.search.searching import question_vector
 from zapomni_core.terms import query_terms
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.sqlite import SQLiteStore
-from zapomni_db.sqlite.snapshot import SQLiteSnapshot
 
 TUNING = Path(__file__).parent / "tuning"
 

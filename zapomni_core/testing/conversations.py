@@ -11,7 +11,7 @@ import pytest
 
 from zapomni_core.testing.memories import ANY_TEXTS, LONE_SURROGATE
 from zapomni_core.testing.samples import WORKSPACE, sample_chunk, sample_memory
-from zapomni_core.testing.stores import StoreContract, ask, delete, purge_deleted, put, restore, searchable
+from zapomni_core.testing.stores import StoreContract, ask, delete, problems, purge_deleted, put, restore, searchable
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
@@ -107,7 +107,7 @@ class ConversationStoreContract(StoreContract):
         assert await history(store) == []
         assert await written(store) == []
         assert await near(store, [1.0, 0.0]) == []
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_a_message_that_was_replaced_was_said_all_the_same(self, store: Any) -> None:
         old = await say(store, "it is blue")
@@ -331,7 +331,7 @@ class ConversationStoreContract(StoreContract):
         try:
             assert await texts(again) == ["said"]
             assert await near(again, [1.0, 0.0]) == ["written"]
-            assert await again.check() == []
+            assert await problems(again) == []
         finally:
             await again.close()
 

@@ -6,7 +6,7 @@ import pytest
 
 from zapomni_core.testing.listing import ListingContract
 from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import delete, kept, purge_deleted, put, restore, searchable
+from zapomni_core.testing.stores import delete, kept, problems, purge_deleted, put, restore, searchable
 from zapomni_db.errors import MemoryNotFoundError
 from zapomni_db.store import MemoryStore
 
@@ -44,7 +44,7 @@ class ForgettingContract(ListingContract):
         assert (second.outcome, second.memory_id) == ("existing", first.memory_id)
         assert await searchable(store) == ["new"]
         assert (await kept(store, first.memory_id)).replaces == (old.memory_id,)
-        assert await store.check() == []
+        assert await problems(store) == []
 
     @pytest.mark.parametrize("is_restored", [False, True], ids=["hidden", "restored"])
     async def test_a_correction_that_was_deleted_and_comes_again_replaces_again(
@@ -61,7 +61,7 @@ class ForgettingContract(ListingContract):
         assert (second.outcome, second.memory_id) == ("restored", first.memory_id)
         assert await searchable(store) == ["new"]
         assert (await kept(store, old.memory_id)).replaced_by == first.memory_id
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_what_another_memory_replaced_cannot_be_replaced_again(self, store: MemoryStore) -> None:
         old = await put(store, sample_memory("old"))
@@ -127,7 +127,7 @@ class ForgettingContract(ListingContract):
         assert again is not None
         assert again.replaces == ()
         assert await searchable(store) == ["old", "new"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_what_was_replaced_and_added_again_comes_back_once(self, store: MemoryStore) -> None:
         old = await put(store, sample_memory("old"))
@@ -139,7 +139,7 @@ class ForgettingContract(ListingContract):
         assert restored is not None
         assert restored.id == same.memory_id
         assert await searchable(store) == ["old"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_what_was_replaced_and_is_there_again_stays_replaced(self, store: MemoryStore) -> None:
         old = await put(store, sample_memory("old"))
@@ -162,7 +162,7 @@ class ForgettingContract(ListingContract):
         assert restored is not None
         assert (restored.deleted_at, restored.replaced_by) == (None, None)
         assert await searchable(store) == ["old"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_purging_removes_what_is_deleted_and_nothing_else(self, store: MemoryStore) -> None:
         ids = [(await put(store, sample_memory(text))).memory_id for text in ("a", "b", "c", "d")]
@@ -175,7 +175,7 @@ class ForgettingContract(ListingContract):
         assert [await store.get(WORKSPACE, gone) for gone in ids[:3]] == [None] * 3
         assert await restore(store, ids[0]) is None
         assert await searchable(store) == ["d"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_what_was_purged_is_kept_anew_when_it_comes_again(self, store: MemoryStore) -> None:
         first = await put(store, sample_memory("same"))

@@ -21,7 +21,7 @@ from zapomni_core.testing.extractions import (
     triples,
 )
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
-from zapomni_core.testing.stores import add, delete, purge_deleted, put, restore
+from zapomni_core.testing.stores import add, delete, problems, purge_deleted, put, restore
 from zapomni_core.testing.timelines import TimelineContract
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError
 from zapomni_db.records import MENTIONED_WITH, Extraction, GraphCounts, NewEntity
@@ -131,8 +131,8 @@ class GraphStoreContract(TimelineContract):
         for _ in range(2):
             assert await store.graph.record(WORKSPACE, memory_id, said(text, "Ada", "knows", "Grace"))
         assert (await relations_of(store, "Ada"), await store.graph.counts(WORKSPACE)) == before
-        assert [name for _, name in await store.graph.without_vector(EMBEDDER, 10)] == ["Grace"]
-        assert await store.check() == []
+        assert [name for _, name in await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)] == ["Grace"]
+        assert await problems(store) == []
 
     async def test_an_extractor_replaces_what_it_read_before_and_nothing_else(self, store: Graphed) -> None:
         text = "Ada knows Grace and Alan"
@@ -145,7 +145,7 @@ class GraphStoreContract(TimelineContract):
         await store.graph.record(WORKSPACE, memory_id, Extraction(extractor=EXTRACTOR))
         assert await store.graph.entities(WORKSPACE, ["Grace"]) == []
         assert [one.name for one in await store.graph.entities_of(WORKSPACE, memory_id)] == ["Ada", "Alan"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_what_is_said_twice_in_one_memory_is_said_by_one_memory(self, store: Graphed) -> None:
         text = "Ada knows Grace"
@@ -234,7 +234,7 @@ class GraphStoreContract(TimelineContract):
             "Ada",
             "Alan",
         ]
-        pending = await store.graph.without_vector(EMBEDDER, 10)
+        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
         await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
         near = await store.graph.find("yours", "", sample_vector("Ada Grace Alan"), EMBEDDER, 9)
         assert sorted(one.name for one, _ in near) == ["Ada", "Alan"]
@@ -246,7 +246,7 @@ class GraphStoreContract(TimelineContract):
     async def test_a_deleted_memory_takes_what_only_it_says_with_it_and_brings_it_back(self, store: Graphed) -> None:
         await state(store, "Ada", "knows", "Grace")
         gone = await state(store, "ADA", "likes", "Alan")
-        pending = await store.graph.without_vector(EMBEDDER, 10)
+        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
         await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
         before = await store.graph.counts(WORKSPACE)
         await delete(store, gone)
@@ -261,11 +261,11 @@ class GraphStoreContract(TimelineContract):
         counts = await store.graph.counts(WORKSPACE)
         assert (counts.entities, counts.relations, counts.mentions, counts.memories) == (2, 1, 2, 1)
         assert counts.read == {EXTRACTOR: 1}
-        assert await store.check() == []
+        assert await problems(store) == []
         await restore(store, gone)
         assert await store.graph.counts(WORKSPACE) == before
         assert sorted(await triples(store, "Ada")) == ["Ada knows Grace", "Ada likes Alan"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_a_hidden_memory_can_be_read_and_is_shown_when_it_is_back(self, store: Graphed) -> None:
         text = "Ada knows Grace"
@@ -275,13 +275,13 @@ class GraphStoreContract(TimelineContract):
         assert (await store.graph.counts(WORKSPACE)).entities == 0
         await restore(store, memory_id)
         assert await triples(store, "Ada") == ["Ada knows Grace"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_purging_removes_what_only_the_purged_memory_mentioned(self, store: Graphed) -> None:
         await state(store, "Ada", "knows", "Grace")
         gone = await state(store, "Ada", "likes", "Alan")
         await store.graph.record(WORKSPACE, gone, said("Ada likes Alan", "Ada", "likes", "Alan", extractor="other"))
-        pending = await store.graph.without_vector(EMBEDDER, 10)
+        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
         await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
         await delete(store, gone)
         assert await purge_deleted(store) == 1
@@ -289,7 +289,7 @@ class GraphStoreContract(TimelineContract):
             await store.graph.counts(WORKSPACE), entities=2, relations=1, mentions=2
         )
         assert await triples(store, "Ada", superseded=True) == ["Ada knows Grace"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_relations_are_followed_in_the_direction_that_is_asked_for(self, store: Graphed) -> None:
         await state(store, "Ada", "knows", "Grace")
@@ -373,10 +373,10 @@ class GraphStoreContract(TimelineContract):
 
     async def test_entities_are_found_by_vector(self, store: Graphed) -> None:
         await mention(store, "feline, dog, bird", "feline", "dog", "bird")
-        pending = await store.graph.without_vector(EMBEDDER, 10)
+        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
         meaning = {"feline": "small cat", "dog": "loyal hound", "bird": "winged thing"}
         await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(meaning[name])) for entity_id, name in pending])
-        assert await store.graph.without_vector(EMBEDDER, 10) == []
+        assert await store.graph.without_vector(WORKSPACE, EMBEDDER, 10) == []
         found = await store.graph.find(WORKSPACE, "cat", sample_vector("cat"), EMBEDDER, 3)
         assert found[0][0].name == "feline"
         assert 0 < found[0][1] <= 1
@@ -389,16 +389,16 @@ class GraphStoreContract(TimelineContract):
         there = await put(store, sample_memory("dog"), "elsewhere")
         named = Extraction(extractor="x", entities=(NewEntity(name="dog", type="animal", spans=((0, 3),)),))
         assert await store.graph.record("elsewhere", there.memory_id, named)
-        assert [name for _, name in await store.graph.without_vector(EMBEDDER, 10, WORKSPACE)] == ["cat"]
-        assert [name for _, name in await store.graph.without_vector(EMBEDDER, 10, "elsewhere")] == ["dog"]
-        assert {name for _, name in await store.graph.without_vector(EMBEDDER, 10)} == {"cat", "dog"}
+        assert [name for _, name in await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)] == ["cat"]
+        assert [name for _, name in await store.graph.without_vector("elsewhere", EMBEDDER, 10)] == ["dog"]
+        assert {name for _, name in await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)} == {"cat", "dog"}
 
     async def test_vectors_belong_to_an_embedder(self, store: Graphed) -> None:
         await mention(store, "cat", "cat")
         another = replace(EMBEDDER, model="another", dimension=8)
-        ((entity_id, _),) = await store.graph.without_vector(EMBEDDER, 10)
+        ((entity_id, _),) = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
         await store.graph.fill(EMBEDDER, [(entity_id, sample_vector("cat")), ("no such id", sample_vector("cat"))])
-        assert await store.graph.without_vector(another, 10) == [(entity_id, "cat")]
+        assert await store.graph.without_vector(WORKSPACE, another, 10) == [(entity_id, "cat")]
         for vector in (sample_vector("cat", 8), sample_vector("cat")):
             with pytest.raises(EmbedderMismatchError, match="another"):
                 await store.graph.find(WORKSPACE, "?", vector, another, 3)
@@ -412,7 +412,7 @@ class GraphStoreContract(TimelineContract):
             found = await other.graph.find(WORKSPACE, "Ada", sample_vector("Ada"), EMBEDDER, 9)
             (_, unread), counts = await other.graph.unread(WORKSPACE, "x", 9), await other.graph.counts(WORKSPACE)
             entities = await other.graph.entities(WORKSPACE, ["Ada"])
-            pending = await other.graph.without_vector(EMBEDDER, 9)
+            pending = await other.graph.without_vector(WORKSPACE, EMBEDDER, 9)
             return len(entities), len(found), unread, counts.entities, len(pending), await triples(other, "Ada")
 
         assert await told() == (0, 0, 0, 0, 0, [])
@@ -420,7 +420,7 @@ class GraphStoreContract(TimelineContract):
         assert await told() == (1, 1, 1, 2, 2, ["Ada knows Grace"])
         assert [one.name for one in await other.graph.entities_of(WORKSPACE, memory)] == ["Ada", "Grace"]
         assert await other.graph.reading(WORKSPACE, memory, "x") is None
-        pending = await store.graph.without_vector(EMBEDDER, 9)
+        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 9)
         await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
         assert await told() == (1, 2, 1, 2, 0, ["Ada knows Grace"])
         await store.graph.record(WORKSPACE, memory, Extraction(extractor="x"))
@@ -440,4 +440,4 @@ class GraphStoreContract(TimelineContract):
         for where in (store, other):
             assert len(await relations_of(where, "Ada")) == 8
             assert (await the(where, "Ada")).memories == 16
-        assert await store.check() == []
+        assert await problems(store) == []

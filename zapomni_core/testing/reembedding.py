@@ -6,7 +6,17 @@ from typing import Protocol
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import StoreContract, add, ask, delete, purge_deleted, put, restore
+from zapomni_core.testing.stores import (
+    StoreContract,
+    add,
+    ask,
+    delete,
+    problems,
+    purge_deleted,
+    put,
+    restore,
+    searchable,
+)
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import EmbedderIdentity
 from zapomni_db.store import MemoryStore, Reembedding
@@ -25,19 +35,19 @@ class ReembeddingContract(StoreContract):
         for number in range(5):
             await add(store, f"memory {number}")
         assert await refill(store, ANOTHER, limit=2) == [5, 3, 1, 0]
-        assert await other.embedder() == EMBEDDER
+        assert await other.embedder(WORKSPACE) == EMBEDDER
         assert await best_by_vector(other, "memory 3") == "memory 3"
-        await store.switch(ANOTHER)
-        assert await other.embedder() == ANOTHER
+        await store.switch(WORKSPACE, ANOTHER)
+        assert await other.embedder(WORKSPACE) == ANOTHER
         assert await best_by_vector(other, "memory 3", ANOTHER) == "memory 3"
         assert await other.vectors(EMBEDDER, [sample_chunk("memory 3").digest]) == {}
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_hidden_memories_get_new_vectors_too(self, store: ReembeddingStore) -> None:
         hidden = await add(store, "hidden")
         await delete(store, hidden)
         await refill(store, ANOTHER)
-        await store.switch(ANOTHER)
+        await store.switch(WORKSPACE, ANOTHER)
         await restore(store, hidden)
         assert await best_by_vector(store, "hidden", ANOTHER) == "hidden"
 
@@ -46,16 +56,16 @@ class ReembeddingContract(StoreContract):
         await refill(store, ANOTHER)
         await add(store, "second")
         with pytest.raises(EmbedderMismatchError, match="1 "):
-            await store.switch(ANOTHER)
-        assert await store.embedder() == EMBEDDER
+            await store.switch(WORKSPACE, ANOTHER)
+        assert await store.embedder(WORKSPACE) == EMBEDDER
         assert await refill(store, ANOTHER) == [1, 0]
-        await store.switch(ANOTHER)
-        assert await store.embedder() == ANOTHER
+        await store.switch(WORKSPACE, ANOTHER)
+        assert await store.embedder(WORKSPACE) == ANOTHER
 
     async def test_after_the_switch_only_the_new_embedder_may_add(self, store: ReembeddingStore) -> None:
         await add(store, "first")
         await refill(store, ANOTHER)
-        await store.switch(ANOTHER)
+        await store.switch(WORKSPACE, ANOTHER)
         with pytest.raises(EmbedderMismatchError):
             await add(store, "second")
         chunk = replace(sample_memory("second").chunks[0], vector=sample_vector("second", ANOTHER.dimension))
@@ -64,18 +74,18 @@ class ReembeddingContract(StoreContract):
 
     async def test_a_memory_that_was_purged_meanwhile_is_no_obstacle(self, store: ReembeddingStore) -> None:
         gone = await add(store, "gone")
-        chunks, _ = await store.pending(ANOTHER, 10)
+        chunks, _ = await store.pending(WORKSPACE, ANOTHER, 10)
         await delete(store, gone)
         await purge_deleted(store)
-        await store.fill(ANOTHER, [(chunks[0][0], b"digest", sample_vector("gone", ANOTHER.dimension))])
-        assert await store.pending(ANOTHER, 10) == ([], 0)
-        await store.switch(ANOTHER)
-        assert await store.check() == []
+        await store.fill(WORKSPACE, ANOTHER, [(chunks[0][0], b"digest", sample_vector("gone", ANOTHER.dimension))])
+        assert await store.pending(WORKSPACE, ANOTHER, 10) == ([], 0)
+        await store.switch(WORKSPACE, ANOTHER)
+        assert await problems(store) == []
 
     async def test_the_serving_embedder_has_nothing_pending(self, store: ReembeddingStore) -> None:
         await add(store, "first")
-        assert await store.pending(EMBEDDER, 10) == ([], 0)
-        await store.switch(EMBEDDER)
+        assert await store.pending(WORKSPACE, EMBEDDER, 10) == ([], 0)
+        await store.switch(WORKSPACE, EMBEDDER)
         assert await best_by_vector(store, "first") == "first"
 
     async def test_a_chunk_without_a_vector_is_found_by_words_until_it_gets_one(
@@ -85,23 +95,39 @@ class ReembeddingContract(StoreContract):
         await put(store, sample_memory("later", replace(sample_chunk("later"), vector=None)))
         await add(store, "after")
         assert await words_and_cosines(other, "later") == (1, [True, False, True], 1)
-        assert await store.check() == []
+        assert await problems(store) == []
         assert await refill(store, EMBEDDER) == [1, 0]
         assert await words_and_cosines(other, "later") == (1, [True] * 3, 0)
         assert await best_by_vector(other, "later") == "later"
-        assert await store.check() == []
+        assert await problems(store) == []
 
-    async def test_what_is_pending_can_be_asked_for_by_workspace(self, store: ReembeddingStore) -> None:
-        for workspace in ("one", "two", "two"):
-            text = f"{workspace} {await store.stats(workspace)}"
+    async def test_workspaces_have_embedders_of_their_own(self, store: ReembeddingStore, other: MemoryStore) -> None:
+        await add(store, "here")
+        await add(store, "there", "elsewhere")
+        await refill(store, ANOTHER)
+        await store.switch(WORKSPACE, ANOTHER)
+        assert await other.embedder(WORKSPACE) == ANOTHER
+        assert await other.embedder("elsewhere") == EMBEDDER
+        assert await best_by_vector(other, "here", ANOTHER) == "here"
+        assert await searchable(other, "elsewhere") == ["there"]
+        assert await store.pending("elsewhere", EMBEDDER, 10) == ([], 0)
+        await add(store, "there too", "elsewhere")
+        with pytest.raises(EmbedderMismatchError):
+            await put(store, replace(sample_memory("mixed"), embedder=EMBEDDER))
+        assert await problems(store) == []
+
+    async def test_what_is_pending_is_of_one_workspace(self, store: ReembeddingStore) -> None:
+        for number, workspace in enumerate(("one", "two", "two")):
+            text = f"{workspace} {number}"
             await put(store, sample_memory(text, replace(sample_chunk(text), vector=None)), workspace)
-        chunks, total = await store.pending(EMBEDDER, 10, "one")
-        assert ([chunk.text.partition(" ")[0] for _, chunk in chunks], total) == (["one"], 1)
-        chunks, total = await store.pending(EMBEDDER, 1, "two")
-        assert ([chunk.text.partition(" ")[0] for _, chunk in chunks], total) == (["two"], 2)
-        assert await store.pending(EMBEDDER, 10, "three") == ([], 0)
-        assert (await store.pending(ANOTHER, 10, "one"))[1] == 1
-        assert (await store.pending(EMBEDDER, 10))[1] == 3
+        chunks, total = await store.pending("one", EMBEDDER, 10)
+        assert ([chunk.text for _, chunk in chunks], total) == (["one 0"], 1)
+        await store.fill("two", EMBEDDER, [(chunks[0][0], b"digest", sample_vector("one 0"))])
+        assert (await store.pending("one", EMBEDDER, 10))[1] == 1, "a workspace fills its own chunks only"
+        chunks, total = await store.pending("two", EMBEDDER, 1)
+        assert ([chunk.text for _, chunk in chunks], total) == (["two 2"], 2)
+        assert await store.pending("three", EMBEDDER, 10) == ([], 0)
+        assert (await store.pending("one", ANOTHER, 10))[1] == 1
 
     async def test_a_store_without_any_vector_can_be_searched(self, store: ReembeddingStore) -> None:
         parts = replace(sample_chunk("one two", 0, 3), vector=None), replace(sample_chunk("one two", 4), vector=None)
@@ -115,12 +141,12 @@ async def refill(store: Reembedding, embedder: EmbedderIdentity, limit: int = 10
     """Give every chunk a vector by this embedder; returns how many there were to go before each step."""
     totals = []
     while True:
-        chunks, total = await store.pending(embedder, limit)
+        chunks, total = await store.pending(WORKSPACE, embedder, limit)
         totals.append(total)
         if not chunks:
             return totals
         vectors = [(number, b"digest", sample_vector(chunk.text, embedder.dimension)) for number, chunk in chunks]
-        await store.fill(embedder, vectors)
+        await store.fill(WORKSPACE, embedder, vectors)
 
 
 async def words_and_cosines(store: MemoryStore, text: str) -> tuple[int, list[bool], int]:

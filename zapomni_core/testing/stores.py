@@ -52,6 +52,11 @@ async def restore(store: MemoryStore, memory_id: str, workspace: str = WORKSPACE
     return await store.change(workspace, memory_id, Change(deleted=False))
 
 
+async def problems(store: Any) -> list[str]:
+    """What a store finds wrong with itself, if it can look."""
+    return list(await store.check()) if hasattr(store, "check") else []
+
+
 async def purge_deleted(store: MemoryStore, workspace: str = WORKSPACE) -> int:
     """Remove for good whatever is deleted; how many memories."""
     page = await store.list_memories(workspace, state="deleted")

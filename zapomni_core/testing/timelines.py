@@ -7,7 +7,7 @@ import pytest
 
 from zapomni_core.testing.extractions import Graphed, relations_of, said, state, triples
 from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import StoreContract, delete, purge_deleted, put, restore
+from zapomni_core.testing.stores import StoreContract, delete, problems, purge_deleted, put, restore
 
 LIVED = [("Berlin", 2018), ("Paris", 2020), ("Rome", 2022)]
 
@@ -40,7 +40,7 @@ class TimelineContract(StoreContract):
         assert all((one.superseded_at is None) == (one.superseded_by is None) for one in history)
         counts = await store.graph.counts(WORKSPACE)
         assert (counts.relations, counts.superseded) == (1, 2)
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_without_valid_times_the_moments_of_the_memories_decide(self, store: Graphed) -> None:
         await state(store, "Ada", "lives in", "Paris", exclusive=True, when=year(2020))
@@ -131,7 +131,7 @@ class TimelineContract(StoreContract):
         assert (back.valid_until, back.superseded_by, back.superseded_at) == (None, None, None)
         await restore(store, later)
         assert await triples(store, "Ada") == ["Ada lives in Paris"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_the_earlier_relation_comes_back_when_the_later_memory_is_read_anew(self, store: Graphed) -> None:
         await state(store, "Ada", "lives in", "Berlin", exclusive=True, when=year(2018))
@@ -139,7 +139,7 @@ class TimelineContract(StoreContract):
         text = "Ada lives in Paris"
         assert await store.graph.record(WORKSPACE, later, said(text, "Ada", "visits", "Paris"))
         assert sorted(await triples(store, "Ada")) == ["Ada lives in Berlin", "Ada visits Paris"]
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_a_purged_memory_supersedes_nothing(self, store: Graphed) -> None:
         await state(store, "Ada", "lives in", "Berlin", exclusive=True, when=year(2018))
@@ -148,7 +148,7 @@ class TimelineContract(StoreContract):
         await purge_deleted(store)
         assert await triples(store, "Ada", superseded=True) == ["Ada lives in Berlin"]
         assert await store.graph.entities(WORKSPACE, ["Paris"]) == []
-        assert await store.check() == []
+        assert await problems(store) == []
 
     async def test_a_replaced_memory_says_nothing_any_more(self, store: Graphed) -> None:
         old = await state(store, "Ada", "knows", "Grace")
@@ -161,4 +161,4 @@ class TimelineContract(StoreContract):
         await delete(store, old)
         await restore(store, old)
         assert await triples(store, "Ada", superseded=True) == ["Ada knows Alan"]
-        assert await store.check() == []
+        assert await problems(store) == []

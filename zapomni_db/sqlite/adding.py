@@ -1,13 +1,13 @@
 """Adds a memory with all that is derived from it, or finds that it is there already."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import apsw
 
 from zapomni_db.arrays import Vector
-from zapomni_db.records import Added, EmbedderIdentity, NewMemory
+from zapomni_db.records import Added, NewMemory
 from zapomni_db.sqlite import chunks, embedders, memories, values
 from zapomni_db.sqlite.bodies import keep_bodies
 from zapomni_db.sqlite.changes import record_all
@@ -62,13 +62,13 @@ def add_all(connection: apsw.Connection, additions: Sequence[Addition]) -> list[
     ]
 
 
-def _embedders(connection: apsw.Connection, additions: Sequence[Addition]) -> dict[EmbedderIdentity, Embedder]:
-    """The embedders of memories, which must be the one that serves; asked for before anything is written."""
+def _embedders(connection: apsw.Connection, additions: Sequence[Addition]) -> list[Embedder]:
+    """The embedder of each memory, which must be the one that serves; asked for before anything is written."""
     for addition in additions:
         values.check_text("workspace", addition.workspace)
-    return {
-        identity: embedders.require(connection, identity) for identity in {one.memory.embedder for one in additions}
-    }
+    asked = dict.fromkeys((one.workspace, one.memory.embedder) for one in additions)
+    found = {one: embedders.require(connection, *one) for one in asked}
+    return [found[one.workspace, one.memory.embedder] for one in additions]
 
 
 def _followed(
@@ -82,16 +82,14 @@ def _followed(
     return Added(row.uid, row.chunks, outcome, enqueuing.enqueue_for(row.workspace, row.uid, memory.jobs))
 
 
-def _insert(
-    connection: apsw.Connection, additions: Sequence[Addition], embedders_of: Mapping[EmbedderIdentity, Embedder]
-) -> list[Row]:
+def _insert(connection: apsw.Connection, additions: Sequence[Addition], embedders_of: Sequence[Embedder]) -> list[Row]:
     """Keep memories, one after the other; their rows."""
     batch = _Batch(*memories.next_numbers(connection))
     for addition in additions:
         batch.take(addition)
     batch.write(connection)
-    for addition, row in zip(additions, batch.rows, strict=True):
-        embedders.keep_vectors(connection, embedders_of[addition.memory.embedder], _vectors(addition.memory, row))
+    for addition, row, embedder in zip(additions, batch.rows, embedders_of, strict=True):
+        embedders.keep_vectors(connection, embedder, _vectors(addition.memory, row))
     return batch.rows
 
 

@@ -36,14 +36,16 @@ def history(connection: apsw.Connection, memory: int) -> list[Event]:
     return [Event(from_micros(at), state, by) for at, state, by in rows(connection, statement, memory)]
 
 
-def record_reload(connection: apsw.Connection) -> None:
-    """Say that every view is to be made anew: the codes are other ones."""
-    connection.execute("INSERT INTO change(workspace, memory, state, at, client) VALUES('', 0, 'reload', 0, '')")
+def record_reload(connection: apsw.Connection, workspace: str) -> None:
+    """Say that every view of a workspace is to be made anew: the codes are other ones."""
+    connection.execute(
+        "INSERT INTO change(workspace, memory, state, at, client) VALUES(?, 0, 'reload', 0, '')", (workspace,)
+    )
 
 
 def changed_since(connection: apsw.Connection, workspace: str, seq: int) -> set[int] | None:
     """The memories of a workspace that something happened to; None if everything is to be read anew."""
-    statement = "SELECT memory FROM change WHERE seq > ? AND (workspace = ? OR state = 'reload') AND state != 'read'"
+    statement = "SELECT memory FROM change WHERE seq > ? AND workspace = ? AND state != 'read'"
     found = rows(connection, statement, seq, workspace)
     memories = {memory for (memory,) in found}
     return None if 0 in memories else memories

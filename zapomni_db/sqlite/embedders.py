@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from zapomni_db.arrays import Vector
+from zapomni_db.arrays import Rows, Vector
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import EmbedderIdentity
 from zapomni_db.sqlite import codes
@@ -36,14 +36,9 @@ class Embedder:
         return self.vector_number(0), self.vector_number(_CHUNKS - 1)
 
 
-def serving(connection: apsw.Connection) -> Embedder | None:
-    """The embedder whose vectors serve; None while there are none."""
-    return _embedder(connection, "id = (SELECT value FROM meta WHERE key = 'serving')")
-
-
-def find_idle(connection: apsw.Connection) -> Embedder | None:
-    """An embedder whose vectors do not serve."""
-    return _embedder(connection, "id != (SELECT value FROM meta WHERE key = 'serving') LIMIT 1")
+def serving(connection: apsw.Connection, workspace: str) -> Embedder | None:
+    """The embedder whose vectors serve in a workspace; None while there are none."""
+    return _embedder(connection, "id = (SELECT embedder FROM workspace WHERE name = ?)", workspace)
 
 
 def find(connection: apsw.Connection, identity: EmbedderIdentity) -> Embedder | None:
@@ -66,26 +61,26 @@ def everyone(connection: apsw.Connection) -> list[Embedder]:
     return [Embedder(number, EmbedderIdentity(*columns)) for number, *columns in found]
 
 
-def serve(connection: apsw.Connection, embedder: Embedder) -> None:
-    """Let this embedder's vectors serve."""
-    connection.execute("REPLACE INTO meta VALUES('serving', ?)", (embedder.number,))
+def serve(connection: apsw.Connection, workspace: str, embedder: Embedder) -> None:
+    """Let this embedder's vectors serve in a workspace."""
+    connection.execute("REPLACE INTO workspace VALUES(?, ?)", (workspace, embedder.number))
 
 
-def require(connection: apsw.Connection, identity: EmbedderIdentity) -> Embedder:
-    """The serving embedder, which must be this one; the first settles it."""
-    current = check(connection, identity)
+def require(connection: apsw.Connection, workspace: str, identity: EmbedderIdentity) -> Embedder:
+    """The embedder that serves in a workspace, which must be this one; the first settles it."""
+    current = check(connection, workspace, identity)
     if current is None:
         current = register(connection, identity)
-        serve(connection, current)
+        serve(connection, workspace, current)
     return current
 
 
-def check(connection: apsw.Connection, identity: EmbedderIdentity) -> Embedder | None:
-    """The serving embedder, which must be this one; None where none serves yet."""
-    current = serving(connection)
+def check(connection: apsw.Connection, workspace: str, identity: EmbedderIdentity) -> Embedder | None:
+    """The embedder that serves in a workspace, which must be this one; None where none serves yet."""
+    current = serving(connection, workspace)
     if current is not None and current.identity != identity:
         raise EmbedderMismatchError(
-            f"The vectors of this store were made by {describe(current.identity)}, not by {describe(identity)}."
+            f"The vectors of workspace '{workspace}' were made by {describe(current.identity)}, not by {describe(identity)}."
             " Use that embedder, or run `zapomni reindex` to make them anew."
         )
     return current
@@ -142,17 +137,18 @@ def drop_vectors(connection: apsw.Connection, chunks: range) -> None:
         connection.execute("DELETE FROM code WHERE id BETWEEN ? AND ?", bounds)
 
 
-def forget_vectors(connection: apsw.Connection, embedder: Embedder, limit: int) -> bool:
-    """Forget some vectors of an embedder; False if there are none."""
-    first, last = embedder.vector_numbers
-    end = one(
-        connection, "SELECT max(id) FROM (SELECT id FROM code WHERE id BETWEEN ? AND ? LIMIT ?)", first, last, limit
-    )
-    connection.execute("DELETE FROM vector WHERE id BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM code WHERE id BETWEEN ? AND ?", (first, end))
-    return end is not None
+def forget_vectors(connection: apsw.Connection, numbers: Rows) -> None:
+    """Forget vectors and codes by their numbers."""
+    for table in ("vector", "code"):
+        connection.execute(f"DELETE FROM {table} WHERE id IN (SELECT value FROM carray(?))", (apsw.carray(numbers),))  # noqa: S608 - ours
 
 
-def forget(connection: apsw.Connection, embedder: Embedder) -> None:
-    """Forget an embedder that has no vectors any more."""
-    connection.execute("DELETE FROM embedder WHERE id = ?", (embedder.number,))
+def forget_unused(connection: apsw.Connection) -> None:
+    """Forget the embedders that serve no workspace and have no vectors left."""
+    for embedder in everyone(connection):
+        serves = one(connection, "SELECT EXISTS(SELECT 1 FROM workspace WHERE embedder = ?)", embedder.number)
+        has = "SELECT EXISTS(SELECT 1 FROM {} WHERE id BETWEEN ? AND ?)"
+        if not serves and not any(
+            one(connection, has.format(table), *embedder.vector_numbers) for table in ("code", "entity_code")
+        ):
+            connection.execute("DELETE FROM embedder WHERE id = ?", (embedder.number,))

@@ -17,62 +17,86 @@ from zapomni_db.sqlite.values import integers
 BATCH = 1000  # vectors forgotten in one transaction: others wait for it
 _PENDING = """
 FROM chunk JOIN memory ON memory.id = chunk.memory
-WHERE NOT EXISTS (SELECT 1 FROM code WHERE code.id = chunk.id + ?1) AND (?2 IS NULL OR memory.workspace = ?2)
+WHERE memory.workspace = ?1 AND NOT EXISTS (SELECT 1 FROM code WHERE code.id = chunk.id + ?2)
 """
 _COUNT = f"SELECT count(*) {_PENDING}"
 # The newest first: they are what is pending for the embedder that serves.
 _NEWEST = f"SELECT group_concat(id) FROM (SELECT chunk.id {_PENDING} ORDER BY chunk.id DESC LIMIT ?3)"  # noqa: S608 - ours
+_OTHERS = """
+SELECT group_concat(id) FROM (
+    SELECT code.id FROM memory CROSS JOIN chunk ON chunk.id BETWEEN first_chunk AND first_chunk + chunks - 1
+    CROSS JOIN code ON code.id = chunk.id + ?2 WHERE memory.workspace = ?1 LIMIT ?3
+)
+"""
 
 
 def pending(
-    connection: apsw.Connection, identity: EmbedderIdentity, limit: int, workspace: str | None
+    connection: apsw.Connection, workspace: str, identity: EmbedderIdentity, limit: int
 ) -> tuple[list[tuple[int, ChunkFound]], int]:
-    """Some chunks without a vector by this embedder, hidden ones too, and how many there are; of one workspace or of all."""
+    """Some chunks of a workspace without a vector by this embedder, hidden ones too, and how many there are."""
     embedder = embedders.find(connection, identity)
-    total = _count_pending(connection, embedder)
-    wanted = (embedder.vector_number(0) if embedder else 0, workspace)
-    if total and workspace is not None:
-        total = one(connection, _COUNT, *wanted)
-    if not total:
-        return [], 0
-    numbers = integers(one(connection, _NEWEST, *wanted, limit))
+    wanted = (workspace, _shift(embedder))
+    total = one(connection, _COUNT, *wanted) if _is_any_missing(connection, embedder) else 0
+    numbers = integers(one(connection, _NEWEST, *wanted, limit) if total else None)
     return list(zip(numbers.tolist(), chunks.found(connection, numbers), strict=True)), total
 
 
-def fill(connection: apsw.Connection, identity: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
+def fill(
+    connection: apsw.Connection,
+    workspace: str,
+    identity: EmbedderIdentity,
+    vectors: Sequence[tuple[int, bytes, Vector]],
+) -> None:
     """Keep vectors of chunks that are still there; inside a transaction. Views learn of those that serve."""
     embedder = embedders.register(connection, identity)
-    memories = [one(connection, "SELECT memory FROM chunk WHERE id = ?", number) for number, _, _ in vectors]
+    memories = [_memory_of(connection, workspace, number) for number, _, _ in vectors]
     there = [vector for vector, memory in zip(vectors, memories, strict=True) if memory is not None]
     embedders.keep_vectors(connection, embedder, there)
-    if embedder == embedders.serving(connection):
+    if embedder == embedders.serving(connection, workspace):
         for memory in dict.fromkeys(number for number in memories if number is not None):
-            workspace = one(connection, "SELECT workspace FROM memory WHERE id = ?", memory)
             record(connection, workspace, memory, "embedded")
 
 
-def switch(connection: apsw.Connection, identity: EmbedderIdentity) -> None:
-    """Let this embedder's vectors serve; inside a transaction."""
+def _is_any_missing(connection: apsw.Connection, embedder: Embedder | None) -> bool:
+    """Whether any chunk of the store has no vector by an embedder: fast to tell, and mostly none has."""
+    chunks_there: int = one(connection, "SELECT count(*) FROM chunk")
+    if embedder is None:
+        return chunks_there > 0
+    have = "SELECT count(*) FROM code WHERE id BETWEEN ? AND ?"
+    return chunks_there > int(one(connection, have, *embedder.vector_numbers))
+
+
+def _memory_of(connection: apsw.Connection, workspace: str, chunk: int) -> int | None:
+    statement = (
+        "SELECT memory.id FROM chunk JOIN memory ON memory.id = chunk.memory WHERE chunk.id = ? AND workspace = ?"
+    )
+    number: int | None = one(connection, statement, chunk, workspace)
+    return number
+
+
+def switch(connection: apsw.Connection, workspace: str, identity: EmbedderIdentity) -> None:
+    """Let this embedder's vectors serve in a workspace; inside a transaction."""
     embedder = embedders.register(connection, identity)
-    left = _count_pending(connection, embedder)
+    left = one(connection, _COUNT, workspace, _shift(embedder))
     if left:
         raise EmbedderMismatchError(f"{left} chunks have no vector by {embedders.describe(identity)} yet.")
-    embedders.serve(connection, embedder)
-    record_reload(connection)
+    embedders.serve(connection, workspace, embedder)
+    record_reload(connection, workspace)
 
 
-def forget_some(connection: apsw.Connection) -> bool:
-    """Forget some vectors of an embedder that does not serve; False when there is none; inside a transaction."""
-    other = embedders.find_idle(connection)
-    if other is None:
-        return False
-    if not (embedders.forget_vectors(connection, other, BATCH) or entity_vectors.forget(connection, other, BATCH)):
-        embedders.forget(connection, other)
-    return True
+def forget_some(connection: apsw.Connection, workspace: str) -> bool:
+    """Forget some vectors of a workspace by embedders that do not serve it; False when there are none; inside a transaction."""
+    serving = embedders.serving(connection, workspace)
+    for embedder in embedders.everyone(connection):
+        if embedder == serving:
+            continue
+        numbers = integers(one(connection, _OTHERS, workspace, _shift(embedder), BATCH))
+        embedders.forget_vectors(connection, numbers)
+        if len(numbers) or entity_vectors.forget(connection, workspace, embedder, BATCH):
+            return True
+    embedders.forget_unused(connection)
+    return False
 
 
-def _count_pending(connection: apsw.Connection, embedder: Embedder | None) -> int:
-    total: int = one(connection, "SELECT count(*) FROM chunk")
-    if embedder is None:
-        return total
-    return total - int(one(connection, "SELECT count(*) FROM code WHERE id BETWEEN ? AND ?", *embedder.vector_numbers))
+def _shift(embedder: Embedder | None) -> int:
+    return embedder.vector_number(0) if embedder else 0

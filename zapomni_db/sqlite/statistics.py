@@ -20,7 +20,7 @@ _SUPERSEDED = "SELECT count(*) FROM memory WHERE workspace = ? AND replaced_by I
 def statistics(connection: apsw.Connection, path: Path, workspace: str) -> StoreStats:
     """The figures of a workspace and of the file."""
     memories, chunks = one(connection, _LIVE, workspace)
-    serving = embedders.serving(connection)
+    serving = embedders.serving(connection, workspace)
     return StoreStats(
         memories=memories,
         chunks=chunks,

@@ -154,8 +154,8 @@ class SQLiteStore:
     async def vectors(self, embedder: EmbedderIdentity, digests: Sequence[bytes]) -> dict[bytes, Vector]:
         return await self._access.read(lambda connection: embedders.vectors_by_digest(connection, embedder, digests))
 
-    async def embedder(self) -> EmbedderIdentity | None:
-        serving = await self._access.query(embedders.serving)
+    async def embedder(self, workspace: str) -> EmbedderIdentity | None:
+        serving = await self._access.query(partial(embedders.serving, workspace=workspace))
         return serving.identity if serving else None
 
     async def stats(self, workspace: str) -> StoreStats:
@@ -191,16 +191,19 @@ class SQLiteStore:
         return await asyncio.to_thread(restore_backup, self._access.path, source, self._access.patience)
 
     async def pending(
-        self, embedder: EmbedderIdentity, limit: int, workspace: str | None = None
+        self, workspace: str, embedder: EmbedderIdentity, limit: int
     ) -> tuple[list[tuple[int, ChunkFound]], int]:
-        return await self._access.query(lambda connection: reembedding.pending(connection, embedder, limit, workspace))
+        return await self._access.query(lambda connection: reembedding.pending(connection, workspace, embedder, limit))
 
-    async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
-        await self._access.write(lambda connection: reembedding.fill(connection, embedder, vectors))
+    async def fill(
+        self, workspace: str, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]
+    ) -> None:
+        await self._access.write(lambda connection: reembedding.fill(connection, workspace, embedder, vectors))
 
-    async def switch(self, embedder: EmbedderIdentity) -> None:
-        await self._access.write(lambda connection: reembedding.switch(connection, embedder))
-        while await self._access.write(reembedding.forget_some):
+    async def switch(self, workspace: str, embedder: EmbedderIdentity) -> None:
+        check_text("workspace", workspace)
+        await self._access.write(lambda connection: reembedding.switch(connection, workspace, embedder))
+        while await self._access.write(partial(reembedding.forget_some, workspace=workspace)):
             pass
 
     async def close(self) -> None:

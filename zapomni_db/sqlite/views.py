@@ -56,7 +56,7 @@ class View:
 
     def _load(self, connection: apsw.Connection) -> None:
         self._seq = last_change(connection)
-        self._embedder = embedders.serving(connection)
+        self._embedder = embedders.serving(connection, self._workspace)
         self._set(live.read_all(connection, self._embedder, self._workspace))
 
     def _update(self, connection: apsw.Connection, changed: set[int]) -> None:

@@ -127,7 +127,7 @@ async def _store(engine: MemoryEngine) -> list[Finding]:
             fix = "go back to a backup: zapomni restore-backup FILE"
             return [Finding("fail", "store", one, fix) for one in problems]
         stats = await engine.get_stats()
-        without_vector = await count_pending(engine.memories)
+        without_vector = await count_pending(engine.memories, engine.workspace)
     except ConfigurationError as error:
         return [Finding("fail", "store", str(error), "choose another store, or enable the plugin that offers it")]
     except Exception as error:  # noqa: BLE001 (the seam: a store may be a plugin's)

@@ -40,7 +40,7 @@ async def test_add_memory_with_real_embeddings(path):
 
     [vector] = await engine.embed(["The invoice has to be paid by the end of May."])
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
-    assert (await engine.memories.embedder()).dimension == len(vector) == 512
+    assert (await engine.memories.embedder(engine.workspace)).dimension == len(vector) == 512
     same, other = await engine.memories.read("default", cosines_of(vector))
     assert same == pytest.approx(1, abs=1e-3)
     assert other < 0.5

@@ -43,7 +43,7 @@ JOBS = [Provider(kind="job", name="embed", factory=lambda _: EmbedPending())]
 
 async def nothing_waits(engine):
     async with asyncio.timeout(30):
-        while await count_pending(engine.memories):  # noqa: ASYNC110 - the state is in the store
+        while await count_pending(engine.memories, engine.workspace):  # noqa: ASYNC110 - the state is in the store
             await asyncio.sleep(0.02)
 
 
@@ -73,7 +73,7 @@ async def test_entities_are_embedded_and_found_by_the_embedder_that_serves(open_
     memory = await open_engine(OLD, NEW).add_memory(text)
     await engine.graph.record("default", memory.memory_id, named(text, "Ada Lovelace", "Grace Hopper"))
     assert await engine.embed_entities() == 2
-    serving = await engine.memories.embedder()
+    serving = await engine.memories.embedder(engine.workspace)
     assert (serving.name, await engine.graph.without_vector(serving, 9)) == ("new", [])
 
 

@@ -25,7 +25,7 @@ async def test_reindexing_gives_entities_vectors_by_the_new_embedder(store):
     new = HashingEmbedder(40, name="new")
     assert await reindex(store, new) == 1
     assert await store.embedder() == new.identity
-    assert await store.graph.without_vector(new.identity, 9) == []
+    assert await store.graph.without_vector(WORKSPACE, new.identity, 9) == []
     vector = (await new.embed(["Grace"], query=True))[0]
     ((best, _), *_) = await store.graph.find(WORKSPACE, "?", vector, new.identity, 2)
     assert best.name == "Grace"

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from zapomni_core.lexicon import translations
 
 from zapomni_core import lexicon
-from zapomni_core.lexicon import translations
 from zapomni_core.terms import query_words, terms
 
 LANGUAGES = ["en", "de", "es", "fr", "it", "pt", "nl", "pl", "uk", "ru", "tr", "zh", "ja"]

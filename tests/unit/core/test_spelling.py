@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from zapomni_core.lexicon.spelling import MOST, spellings
 
 

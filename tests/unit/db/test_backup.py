@@ -8,11 +8,10 @@ import sys
 from contextlib import closing
 
 import apsw
-from zapomni_core.testing.stores import put
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
-from zapomni_core.testing.stores import searchable
+from zapomni_core.testing.samples import sample_memory
+from zapomni_core.testing.stores import put, searchable
 from zapomni_db.errors import (
     DatabaseError,
     StoreDamagedError,

@@ -3,10 +3,10 @@
 from contextlib import closing
 
 import apsw
-from zapomni_core.testing.stores import put
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import sample_memory
+from zapomni_core.testing.stores import put
 from zapomni_db.sqlite import SQLiteStore
 
 DAMAGE = {

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import apsw
 import numpy as np
-from zapomni_core.testing.stores import delete, put
 import pytest
 
 from tests.unit.db.test_purging import traces
 from zapomni_core.testing.conversations import NO_FILTER, history, near, say, texts, write
 from zapomni_core.testing.reembedding import ANOTHER, refill
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
+from zapomni_core.testing.stores import delete, put
 from zapomni_db.filters import Filter
 from zapomni_db.sqlite import SQLiteStore, schema
 from zapomni_db.sqlite.conversations import documents, nearness

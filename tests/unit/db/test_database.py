@@ -5,11 +5,10 @@ from contextlib import closing
 
 import apsw
 import numpy as np
-from zapomni_core.testing.stores import put
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
-from zapomni_core.testing.stores import searchable
+from zapomni_core.testing.samples import sample_memory
+from zapomni_core.testing.stores import put, searchable
 from zapomni_db.errors import StoreReplacedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.filters import Filter
 from zapomni_db.sqlite import SQLiteStore, purging, schema

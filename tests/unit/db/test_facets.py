@@ -1,10 +1,10 @@
 """A memory is found by what its metadata hold, as far as that can be asked for."""
 
 import numpy as np
-from zapomni_core.testing.stores import put
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import sample_memory
+from zapomni_core.testing.stores import put
 from zapomni_db.filters import Filter
 
 

@@ -5,10 +5,10 @@ import re
 import stat
 from pathlib import Path
 
-from zapomni_core.testing.stores import put
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import sample_memory
+from zapomni_core.testing.stores import put
 from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_db.sqlite.files import mount_of, name_before

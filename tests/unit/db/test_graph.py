@@ -6,12 +6,11 @@ from contextlib import closing
 from itertools import combinations
 
 import apsw
-from zapomni_core.testing.stores import delete, put
 import pytest
 
 from zapomni_core.testing.extractions import mention, named, relations_of, said, state, the, triples
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
-from zapomni_core.testing.stores import add
+from zapomni_core.testing.stores import add, delete, put
 from zapomni_db.records import Extraction, NewEntity, NewRelation
 from zapomni_db.sqlite import SQLiteStore, schema
 
@@ -120,8 +119,8 @@ async def test_the_vectors_of_entities_go_with_their_embedder(store, path):
     await store.fill(another, [(chunk[0], b"digest", sample_vector("cat", 40))])
     await store.graph.fill(another, [((await the(store, "cat")).id, sample_vector("cat", 40))])
     await store.switch(another)
-    assert len(await store.graph.without_vector(EMBEDDER, 9)) == 1
-    assert await store.graph.without_vector(another, 9) == []
+    assert len(await store.graph.without_vector(WORKSPACE, EMBEDDER, 9)) == 1
+    assert await store.graph.without_vector(WORKSPACE, another, 9) == []
     assert await store.check() == []
 
 

@@ -4,10 +4,10 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import apsw
-from zapomni_core.testing.stores import put
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
+from zapomni_core.testing.samples import WORKSPACE, sample_memory
+from zapomni_core.testing.stores import put
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import JobCounts, NewJob
 from zapomni_db.sqlite import SQLiteStore, schema

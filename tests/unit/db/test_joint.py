@@ -4,10 +4,10 @@ import asyncio
 from functools import partial
 from uuid import uuid4
 
-from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.stores import put
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.sqlite.joint import Joint, do
 

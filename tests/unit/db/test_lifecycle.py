@@ -9,10 +9,10 @@ import threading
 import weakref
 from pathlib import Path
 
-from zapomni_core.testing.stores import put
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import sample_memory
+from zapomni_core.testing.stores import put
 from zapomni_db.errors import StoreDamagedError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 

@@ -6,10 +6,10 @@ import threading
 from collections import Counter
 from contextlib import asynccontextmanager
 
-from zapomni_core.testing.stores import delete, put
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
+from zapomni_core.testing.samples import sample_chunk, sample_memory
+from zapomni_core.testing.stores import delete, put
 from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore, purging
 from zapomni_db.sqlite import store as store_module

@@ -5,10 +5,10 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from zapomni_core.testing.stores import delete, put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
+from zapomni_core.testing.stores import delete, put
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.sqlite import SQLiteStore
 

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 
 import apsw
-from zapomni_core.testing.stores import put
 import pytest
 
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
-from zapomni_core.testing.stores import searchable
+from zapomni_core.testing.stores import put, searchable
 from zapomni_db.errors import InvalidInputError, StoreFullError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore, adding
 

@@ -48,7 +48,7 @@ def find(
     near: dict[int, float] = {}
     if meaning is not None:
         candidates |= set(vectors.nearest(connection, workspace, *meaning, max(_LEAST_BY_VECTOR, 4 * limit)))
-        near = vectors.cosines(connection, *meaning, sorted(candidates))
+        near = vectors.cosines(connection, workspace, *meaning, sorted(candidates))
     scored = [
         (entity(*columns), _joined(_score(words_of(key), asked), near.get(number, 0.0)))
         for number, key, *columns in rows(connection, _FOUND, bound(sorted(candidates)))

@@ -62,11 +62,9 @@ class SQLiteGraph:
         wanted = Wanted(depth=depth, direction=direction, types=types, at=at, superseded=superseded, limit=limit)
         return await self._access.query(lambda connection: relating.related(connection, workspace, names, wanted))
 
-    async def without_vector(
-        self, embedder: EmbedderIdentity, limit: int, workspace: str | None = None
-    ) -> list[tuple[str, str]]:
+    async def without_vector(self, workspace: str, embedder: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
         return await self._access.query(
-            lambda connection: entity_vectors.without(connection, embedder, limit, workspace)
+            lambda connection: entity_vectors.without(connection, workspace, embedder, limit)
         )
 
     async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:

@@ -23,23 +23,17 @@ SELECT group_concat(id), CAST(group_concat(bits, '') AS BLOB) FROM (
 """
 _PENDING = """
 SELECT lower(hex(uid)), name FROM entity WHERE NOT EXISTS (SELECT 1 FROM entity_code WHERE id = entity.id + ?1)
-AND (?2 IS NULL OR workspace = ?2) ORDER BY id DESC LIMIT ?3
+AND workspace = ?2 ORDER BY id DESC LIMIT ?3
 """
 
 
 def without(
-    connection: apsw.Connection, identity: EmbedderIdentity, limit: int, workspace: str | None
+    connection: apsw.Connection, workspace: str, identity: EmbedderIdentity, limit: int
 ) -> list[tuple[str, str]]:
-    """Ids and names of entities that have no vector by this embedder, hidden ones too; of one workspace or of all."""
+    """Ids and names of a workspace's entities that have no vector by this embedder, hidden ones too."""
     embedder = embedders.find(connection, identity)
-    pending = one(connection, "SELECT count(*) FROM entity")
-    if embedder:
-        have = "SELECT count(*) FROM entity_code WHERE id BETWEEN ? AND ?"
-        pending -= one(connection, have, *embedder.vector_numbers)
-    if pending <= 0:
-        return []
     first = embedder.vector_number(0) if embedder else 0
-    return list(rows(connection, _PENDING, first, workspace, min(limit, pending)))
+    return list(rows(connection, _PENDING, first, workspace, limit))
 
 
 def fill(connection: apsw.Connection, identity: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:
@@ -59,7 +53,7 @@ def nearest(
     connection: apsw.Connection, workspace: str, identity: EmbedderIdentity, vector: Vector, count: int
 ) -> list[int]:
     """Numbers of at least `count` live entities that are probably nearest by cosine, in no order."""
-    embedder = _embedder(connection, identity, vector)
+    embedder = _embedder(connection, workspace, identity, vector)
     if embedder is None:
         return []
     listed, bits = one(connection, _CODES, embedder.vector_number(0), workspace)
@@ -70,10 +64,10 @@ def nearest(
 
 
 def cosines(
-    connection: apsw.Connection, identity: EmbedderIdentity, vector: Vector, entities: Sequence[int]
+    connection: apsw.Connection, workspace: str, identity: EmbedderIdentity, vector: Vector, entities: Sequence[int]
 ) -> dict[int, float]:
     """The exact cosine of each of these entities that has a vector with a unit vector."""
-    embedder = _embedder(connection, identity, vector)
+    embedder = _embedder(connection, workspace, identity, vector)
     if embedder is None or not entities:
         return {}
     statement = "SELECT v.id, v.value FROM carray(?) wanted CROSS JOIN entity_vector v ON v.id = wanted.value"
@@ -94,19 +88,23 @@ def drop(connection: apsw.Connection, entity: int) -> None:
         connection.execute("DELETE FROM entity_code WHERE id = ?", key)
 
 
-def forget(connection: apsw.Connection, embedder: Embedder, limit: int) -> bool:
-    """Forget some vectors of an embedder; False if there are none."""
-    first, last = embedder.vector_numbers
-    some = "SELECT max(id) FROM (SELECT id FROM entity_code WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?)"
-    end = one(connection, some, first, last, limit)
-    connection.execute("DELETE FROM entity_vector WHERE id BETWEEN ? AND ?", (first, end))
-    connection.execute("DELETE FROM entity_code WHERE id BETWEEN ? AND ?", (first, end))
-    return end is not None
+def forget(connection: apsw.Connection, workspace: str, embedder: Embedder, limit: int) -> bool:
+    """Forget some vectors of a workspace's entities by an embedder; False if there are none."""
+    some = (
+        "SELECT group_concat(id) FROM (SELECT code.id FROM entity CROSS JOIN entity_code code ON code.id = entity.id + ?2"
+        " WHERE workspace = ?1 LIMIT ?3)"
+    )
+    numbers = integers(one(connection, some, workspace, embedder.vector_number(0), limit))
+    for table in ("entity_vector", "entity_code"):
+        connection.execute(f"DELETE FROM {table} WHERE id IN (SELECT value FROM carray(?))", (apsw.carray(numbers),))  # noqa: S608 - ours
+    return bool(len(numbers))
 
 
-def _embedder(connection: apsw.Connection, identity: EmbedderIdentity, vector: Vector) -> Embedder | None:
+def _embedder(
+    connection: apsw.Connection, workspace: str, identity: EmbedderIdentity, vector: Vector
+) -> Embedder | None:
     if np.shape(vector) != (identity.dimension,):
         raise EmbedderMismatchError(
             f"A vector by {embedders.describe(identity)} cannot have the shape {np.shape(vector)}."
         )
-    return embedders.check(connection, identity) or embedders.find(connection, identity)
+    return embedders.check(connection, workspace, identity) or embedders.find(connection, identity)

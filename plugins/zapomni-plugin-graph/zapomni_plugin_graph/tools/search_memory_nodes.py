@@ -66,7 +66,7 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
 
     async def _find(self, request: SearchMemoryNodesRequest) -> tuple[list[tuple[Entity, float]], bool]:
         """Entities with their scores, and whether meaning had to be left out."""
-        has_vectors = await self.engine.memories.embedder() is not None
+        has_vectors = await self.engine.memories.embedder(self.engine.workspace) is not None
         found = await find_by_meaning(self.engine, request.query, request.limit) if has_vectors else None
         if found is not None:
             return found, False

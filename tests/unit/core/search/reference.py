@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from zapomni_core.lexicon import translations
+
 from zapomni_core.terms import query_terms, query_words
 
 NEIGHBOURS = {-2: 0.2, -1: 0.4, 1: 0.4, 2: 0.2}

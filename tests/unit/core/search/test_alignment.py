@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from zapomni_core.search.alignment import agreement, align
+from zapomni_core.search.ranking import Ranked
 
 from zapomni_core.embedding import Profile
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.search.alignment import agreement, align
-from zapomni_core.search.ranking import Ranked
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore
 

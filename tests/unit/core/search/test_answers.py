@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 import pytest
+from zapomni_core.search.answers import cut_to
 
 from zapomni_core.errors import ProcessingError
 from zapomni_core.models import SearchHit
 from zapomni_core.search import answers
-from zapomni_core.search.answers import cut_to
 
 
 def _hit(text):

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from zapomni_core.search.confidence import luck, verdict
 
 from zapomni_core.embedding import Profile
 from zapomni_core.errors import ProcessingError
-from zapomni_core.search.confidence import luck, verdict
 
 EVEN = Profile(confidence_bias=-2, confidence_cover=1, confidence_cosine=1, confidence_luck=0, confidence_z=0)
 

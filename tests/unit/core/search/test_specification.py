@@ -2,19 +2,19 @@
 
 import hashlib
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from dataclasses import replace
-from zapomni_core.testing.stores import delete, put
 import pytest
+from zapomni_core.search.searching import SearchRequest, search
 
 from tests.unit.core.search.reference import Kept, Part, Reference
 from zapomni_core.embedding import Profile
 from zapomni_core.errors import ProcessingError
-from zapomni_core.search.searching import SearchRequest, search
 from zapomni_core.terms import query_words, terms
 from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core.testing.stores import delete, put
 from zapomni_db.filters import Filter
 from zapomni_db.records import NewChunk, NewMemory
 from zapomni_db.sqlite import SQLiteStore

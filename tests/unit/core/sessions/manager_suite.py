@@ -359,7 +359,7 @@ class MemoryManagerSuite(StoreContract):
     async def test_the_vectors_of_messages_are_made_later(self, memory, engine):
         await memory.store_message(uuid4(), "user", "The heron nests near the pond.")
         await memory.store_document("Carpets are woven by hand.")
-        identity = await engine.memories.embedder()
+        identity = await engine.memories.embedder(engine.workspace)
 
         async def is_embedded():
             return (await engine.memories.pending(identity, 1))[1] == 0
