@@ -116,8 +116,12 @@ class ReferenceStore:
         ]
         if order != "inserted":
             found.sort(key=lambda one: (one.moment, one.number), reverse=order == "newest")
-        page = [one for one in found if not after or _is_after(one, order, after)][: limit + 1]
-        return Page([one.memory for one in page[:limit]], _place(page[limit - 1], order) if len(page) > limit else "")
+        last = _position(after, order)
+        page = [one for one in found if last is None or _is_after(one, order, last)][: limit + 1]
+        return Page(
+            [one.memory for one in page[:limit]],
+            "/".join(map(repr, _place(page[limit - 1], order))) if len(page) > limit else "",
+        )
 
     async def change(self, workspace: str, memory_id: str, change: Change, *, by: str = "") -> Memory | None:
         there = self._at(workspace)
@@ -326,15 +330,22 @@ def _check(new: NewMemory) -> None:
             raise InvalidInputError(f"a chunk's vector must have {new.embedder.dimension} dimensions")
 
 
-def _place(one: Kept, order: Order) -> str:
-    return f"{one.number}" if order == "inserted" else f"{one.moment.timestamp()!r}/{one.number}"
+def _place(one: Kept, order: Order) -> tuple[float, ...]:
+    return (one.number,) if order == "inserted" else (one.moment.timestamp(), one.number)
 
 
-def _is_after(one: Kept, order: Order, after: str) -> bool:
-    *moment, number = after.split("/")
+def _is_after(one: Kept, order: Order, last: tuple[float, ...]) -> bool:
+    return _place(one, order) < last if order == "newest" else _place(one, order) > last
+
+
+def _position(after: str, order: Order) -> tuple[float, ...] | None:
+    """Where the page before ended."""
+    if not after:
+        return None
     try:
-        last = (*map(float, moment), int(number))
+        position = tuple(map(float, after.split("/")))
     except ValueError:
-        raise InvalidInputError("after must be what the page before said") from None
-    place = (one.number,) if order == "inserted" else (one.moment.timestamp(), one.number)
-    return place < last if order == "newest" else place > last
+        position = ()
+    if len(position) != (1 if order == "inserted" else 2):
+        raise InvalidInputError("after must be what the page before said")
+    return position

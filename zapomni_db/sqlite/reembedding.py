@@ -91,7 +91,8 @@ def forget_some(connection: apsw.Connection, workspace: str) -> bool:
         if embedder == serving:
             continue
         numbers = integers(one(connection, _OTHERS, workspace, _shift(embedder), BATCH))
-        embedders.forget_vectors(connection, numbers)
+        if len(numbers):
+            embedders.forget_vectors(connection, numbers)
         if len(numbers) or entity_vectors.forget(connection, workspace, embedder, BATCH):
             return True
     embedders.forget_unused(connection)

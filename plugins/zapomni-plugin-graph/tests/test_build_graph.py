@@ -176,7 +176,7 @@ async def test_a_broken_embedder_costs_vectors_and_nothing_else(graph_app, remem
         parts.embedder.broken = False
         assert (await build(app))["status"] == "success"
         identity = parts.embedder.identity
-        assert await app.app.engine.graph.without_vector(WORKSPACE, identity, 10) == []
+        assert await app.app.engine.graph.without_vector("default", identity, 10) == []
 
 
 async def test_a_job_that_fails_for_good_is_an_error_that_says_so(graph_app, store):

@@ -95,9 +95,11 @@ def forget(connection: apsw.Connection, workspace: str, embedder: Embedder, limi
         " WHERE workspace = ?1 LIMIT ?3)"
     )
     numbers = integers(one(connection, some, workspace, embedder.vector_number(0), limit))
+    if not len(numbers):
+        return False
     for table in ("entity_vector", "entity_code"):
         connection.execute(f"DELETE FROM {table} WHERE id IN (SELECT value FROM carray(?))", (apsw.carray(numbers),))  # noqa: S608 - ours
-    return bool(len(numbers))
+    return True
 
 
 def _embedder(
