@@ -24,6 +24,9 @@ from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.filters import Filter, parse_metadata_filter
 from zapomni_db.records import (
     Added,
+    Candidate,
+    Candidates,
+    Change,
     ChunkFound,
     DocumentRecord,
     EmbedderIdentity,
@@ -40,12 +43,14 @@ from zapomni_db.records import (
     NewJob,
     NewMemory,
     NewRelation,
+    Question,
     Relation,
     SessionRecord,
     StoreStats,
     Surroundings,
+    TermCounts,
 )
-from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore, Reembedding
+from zapomni_db.store import ConversationStore, FileStore, GraphStore, JobStore, MemoryStore, Reembedding
 
 if TYPE_CHECKING:
     from zapomni_core.sessions import (
@@ -65,6 +70,9 @@ __all__ = [
     "Call",
     "CallContext",
     "CallNext",
+    "Candidate",
+    "Candidates",
+    "Change",
     "ChunkFound",
     "ConversationStore",
     "DatabaseError",
@@ -79,6 +87,7 @@ __all__ = [
     "Evidence",
     "Extraction",
     "Extractor",
+    "FileStore",
     "Filter",
     "GraphCounts",
     "GraphStore",
@@ -108,6 +117,7 @@ __all__ = [
     "Profile",
     "Provider",
     "ProviderContext",
+    "Question",
     "QueuedResponse",
     "Reembedding",
     "Relation",
@@ -118,6 +128,7 @@ __all__ = [
     "StoreStats",
     "SuccessResponse",
     "Surroundings",
+    "TermCounts",
     "Tool",
     "ToolError",
     "ToolGapReport",
