@@ -150,6 +150,8 @@ def _without_copies(found: Sequence[ChunkFound]) -> list[tuple[ChunkFound, tuple
 
 def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two texts have nearly the same words, and what differs is neither a number nor a negation."""
+    if min(len(one), len(other)) < NEARLY_EQUAL * max(len(one), len(other)):  # seen without comparing the words
+        return False
     if len(one & other) < NEARLY_EQUAL * len(one | other):
         return False
     return not any(word in NEGATIONS or any(map(str.isdigit, word)) for word in one ^ other)
