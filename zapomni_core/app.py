@@ -5,7 +5,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zapomni_core.dispatch import Dispatcher
 from zapomni_core.engine import MemoryEngine
@@ -18,6 +18,7 @@ from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool
 from zapomni_core.models import HostStats
 from zapomni_core.provider import Kind, Providers
+from zapomni_core.providers import zapomni_lifespan
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import NO_TELEMETRY, Telemetry
 
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("zapomni.app")
 
+T = TypeVar("T")
+
 
 class App:
     """A composed Zapomni: its tools can be listed and called; nothing is open before `start`."""
 
     def __init__(self, settings: Settings | None = None, engine: Any = None) -> None:
-        self.settings = settings or Settings()
-        self._providers = Providers()
+        self.settings = settings or _given(engine, "settings", Settings) or Settings()
+        self._providers = _given(engine, "providers", Providers) or Providers()
         self._builds_parts = engine is None
         self.engine = engine if engine is not None else MemoryEngine(self.settings, self._providers)
         with suppress(AttributeError):  # any object may stand in for an engine
@@ -49,6 +52,8 @@ class App:
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.failed_requirement: asyncio.Event = asyncio.Event()
         self._loader = Loader(self.engine, self.settings, self.registry, self.dispatcher, self._providers)
+        if isinstance(engine, MemoryEngine):  # it does its jobs, whether or not plugins are loaded
+            self._loader.lifespans["builtin"] = zapomni_lifespan(engine)
         self._lifespans = Lifespans(self._loader.lifespans, self.settings.plugins.start_seconds)
 
     @property
@@ -172,6 +177,12 @@ def _hearing_our_loggers() -> Iterator[None]:
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger) and name.partition(".")[0] == "zapomni":
             logger.disabled = False
+
+
+def _given(engine: Any, name: str, kind: type[T]) -> T | None:
+    """What a given engine has; None where it is no engine of ours, or a mock."""
+    value = getattr(engine, name, None)
+    return value if isinstance(value, kind) else None
 
 
 def _nothing() -> None:

@@ -62,6 +62,11 @@ class MemoryEngine:
         return other
 
     @property
+    def providers(self) -> Providers:
+        """The parts that can be chosen here, by kind and name; an app adds those of its plugins."""
+        return self._parts.providers
+
+    @property
     def memories(self) -> "MemoryStore":
         """The store's protocol for memories."""
         return self._parts.store
@@ -205,7 +210,7 @@ class MemoryEngine:
         The same text with the same metadata is kept once, and read once. A call that fails leaves nothing behind. Where the
         settings name an extractor, `on_llm_unavailable` decides: with `fail` the text is read first, and kept together with
         what it speaks of; else it is kept first, so that neither a model that is away nor a cancelled call loses it.
-        Without waiting for completion, a job reads it later.
+        Without waiting for completion, a job reads it later; with `fail`, a model that failed last is asked first all the same.
         """
         with self.telemetry.span("memory.add_memory") as span:
             text, metadata = clean_text(text), clean_metadata(metadata)
@@ -223,16 +228,22 @@ class MemoryEngine:
         same = await self._parts.store.find_same(self.workspace, text, metadata)
         if same and (known := await self._known(same)):
             return await self._add(text, metadata, replaces, known)
-        if not wait and self.asks_llm:
+        mode = self.settings.on_llm_unavailable
+        if not wait and self.asks_llm and not (mode == "fail" and self._llm_failed):
             return await self._add(text, metadata, replaces, read_later(self.reading_kind(KIND)))
         timestamp = read_particulars(metadata).timestamp or datetime.now(UTC)
-        mode = self.settings.on_llm_unavailable
         if mode == "fail" or not self.asks_llm:
             return await self._add(text, metadata, replaces, await self._read_first(text, timestamp, same))
         unread = kept_unread(mode, self.reading_kind(KIND), self.settings.llm.wait_seconds)
         kept = await self._add(text, metadata, replaces, unread)
         with timed("extraction"):
             return await read_kept(self, kept, text, timestamp)
+
+    @property
+    def _llm_failed(self) -> bool:
+        """Whether the language model is known to be away: it cannot be asked, or the last call failed."""
+        state = self.llm_state or {}
+        return not state.get("available", True) or bool(state.get("failures"))
 
     async def _read_first(self, text: str, timestamp: datetime, same: str | None) -> Reading:
         """What is read in a text that is kept only with it."""
@@ -431,13 +442,15 @@ class MemoryEngine:
         return await self._parts.extractor.extract(text, timestamp=timestamp)
 
     async def embed_entities(self, on_made: "Callable[[int], Awaitable[None]] | None" = None) -> int:
-        """Give a vector to every entity that has none; how many. The embedder is not loaded where all have one."""
+        """Give a vector to every entity of the workspace that has none; how many. The embedder is not loaded where all have one."""
         from zapomni_core.reindexing import embed_entities
 
         identity = await self.memories.embedder()
-        if identity is None or not await self.graph.without_vector(identity, 1):
+        if identity is None or not await self.graph.without_vector(identity, 1, self.workspace):
             return 0
-        return await self.with_embedder(lambda embedder: embed_entities(self.memories, embedder, on_made))
+        return await self.with_embedder(
+            lambda embedder: embed_entities(self.memories, embedder, self.workspace, on_made)
+        )
 
     async def embed(self, texts: list[str]) -> "list[Vector]":
         """Vectors of texts by the store's embedder, for plugins."""

@@ -67,7 +67,7 @@ class Parts:
     def store(self) -> "MemoryStore":
         """The store that the settings name; built here, connected by its first use."""
         if self._store is None:
-            self._store = self._offered.make("store", self.store_name, self._settings)
+            self._store = self.providers.make("store", self.store_name, self._settings)
         self.workplace.note_use()
         self.tidying.note_use(self._store)
         return self._store
@@ -84,7 +84,7 @@ class Parts:
 
     @cached_property
     def _kinds(self) -> Kinds:
-        return Kinds(self._offered, self._settings, self.extractor_name)
+        return Kinds(self.providers, self._settings, self.extractor_name)
 
     def offers_jobs(self, kind: str) -> bool:
         """Whether jobs of a kind are done here."""
@@ -95,7 +95,7 @@ class Parts:
         """Whether anybody but us offers a kind of job."""
         from zapomni_core.providers import BUILT_IN
 
-        return any(one not in BUILT_IN for one in self._offered.of_kind("job"))
+        return any(one not in BUILT_IN for one in self.providers.of_kind("job"))
 
     async def job_counts(self, workspace: str) -> "JobCounts | None":
         """How many jobs there are; None where there was none yet."""
@@ -121,7 +121,7 @@ class Parts:
         if self._extractor_is_given:
             return bool(getattr(self._extractor, "asks_llm", True))
         named = self._settings.extractor
-        offered = [one for one in self._offered.of_kind("extractor") if one.name == named]
+        offered = [one for one in self.providers.of_kind("extractor") if one.name == named]
         return named is not None and all(one.asks_llm for one in offered)
 
     @property
@@ -147,7 +147,7 @@ class Parts:
     def extractor(self) -> "Extractor":
         """The extractor that the settings name, else the one by rules; built here, connected by its first use."""
         if self._extractor is None:
-            self._extractor = _guarded_extractor(self._offered.make("extractor", self.extractor_name, self._settings))
+            self._extractor = _guarded_extractor(self.providers.make("extractor", self.extractor_name, self._settings))
         return self._extractor
 
     async def embedder(self) -> "Embedder":
@@ -178,7 +178,7 @@ class Parts:
     def _is_missing(self, kept: "EmbedderIdentity") -> bool:
         """Whether the store, and not the user, asks for an embedder that nobody offers."""
         is_chosen = self._embedder_is_given or self._settings.embedder
-        return not is_chosen and not self._offered.offers("embedder", kept.name)
+        return not is_chosen and not self.providers.offers("embedder", kept.name)
 
     async def embedding(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
         """The result of work with the store's embedder; with the new one where another process made new vectors."""
@@ -208,7 +208,7 @@ class Parts:
         return embedder
 
     def _make_embedder(self, name: str) -> "Embedder":
-        return _guarded(self._offered.make("embedder", name, self._settings))
+        return _guarded(self.providers.make("embedder", name, self._settings))
 
     async def reindex(self, name: str | None, on_progress: "OnBatch | None") -> int:
         """Vectors by another embedder, which is used from then on."""
@@ -265,7 +265,8 @@ class Parts:
             await self.telemetry.close()
 
     @property
-    def _offered(self) -> Providers:
+    def providers(self) -> Providers:
+        """What is offered here; the built-in parts unless others were given."""
         if self._providers is None:
             from zapomni_core.providers import BUILT_IN
 

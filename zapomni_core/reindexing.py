@@ -37,21 +37,23 @@ async def reindex(store: MemoryStore, embedder: Embedder, on_progress: OnBatch |
             return done
 
 
-async def embed_entities(store: MemoryStore, embedder: Embedder, on_made: OnMade | None = None) -> int:
-    """Make the vectors that entities of all workspaces still wait for, if the store has a graph; how many.
+async def embed_entities(store: MemoryStore, embedder: Embedder, workspace: str, on_made: OnMade | None = None) -> int:
+    """Make the vectors that entities of a workspace still wait for, if the store has a graph; how many.
 
     EmbedderMismatchError where another embedder serves by now.
     """
     if not hasattr(store, "graph"):
         return 0
     await _check_serving(store, embedder)
-    return await _embed_entities(store, embedder, on_made)
+    return await _embed_entities(store, embedder, workspace, on_made)
 
 
-async def _embed_entities(store: MemoryStore, embedder: Embedder, on_made: OnMade | None = None) -> int:
+async def _embed_entities(
+    store: MemoryStore, embedder: Embedder, workspace: str | None = None, on_made: OnMade | None = None
+) -> int:
     graph: GraphStore | None = getattr(store, "graph", None)
     done = 0
-    while graph and (entities := await graph.without_vector(embedder.identity, BATCH)):
+    while graph and (entities := await graph.without_vector(embedder.identity, BATCH, workspace)):
         vectors = await embedder.embed([name for _, name in entities])
         await graph.fill(embedder.identity, [(one, vector) for (one, _), vector in zip(entities, vectors, strict=True)])
         done += len(entities)
@@ -60,8 +62,10 @@ async def _embed_entities(store: MemoryStore, embedder: Embedder, on_made: OnMad
     return done
 
 
-async def embed_pending(store: MemoryStore, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
-    """Make the vectors that chunks of all workspaces still wait for; how many. Several may do it at once, to no harm.
+async def embed_pending(
+    store: MemoryStore, embedder: Embedder, workspace: str, on_progress: OnBatch | None = None
+) -> int:
+    """Make the vectors that chunks of a workspace still wait for; how many. Several may do it at once, to no harm.
 
     EmbedderMismatchError where another embedder serves by now: nobody waits for vectors of this one.
     """
@@ -69,7 +73,7 @@ async def embed_pending(store: MemoryStore, embedder: Embedder, on_progress: OnB
     done = 0
     while True:
         await _check_serving(store, embedder)
-        chunks, left = await target.pending(embedder.identity, BATCH)
+        chunks, left = await target.pending(embedder.identity, BATCH, workspace)
         if not chunks:
             return done
         await _embed(target, embedder, chunks, _shifted(on_progress, done, done + left))

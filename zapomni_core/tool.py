@@ -16,7 +16,8 @@ from zapomni_db.errors import InvalidInputError
 class Tool(Protocol):
     """Any object of this shape is a tool; there is nothing to inherit.
 
-    A tool may also have `title`, `output_schema`, `annotations`, `timeout_seconds` and `async check()`.
+    A tool may also have `title`, `output_schema`, `annotations`, `timeout_seconds` and `async check()`, and
+    `unlisted_arguments`: schemas by name of optional arguments that it accepts and does not advertise.
     """
 
     @property

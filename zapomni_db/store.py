@@ -209,8 +209,13 @@ class MemoryStore(Protocol):
 class Reembedding(Protocol):
     """Gives a store the vectors of another embedder while the old ones serve; survives being killed at any moment."""
 
-    async def pending(self, embedder: EmbedderIdentity, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
-        """Some chunks that have no vector by this embedder yet, with their numbers; and how many there are in all."""
+    async def pending(
+        self, embedder: EmbedderIdentity, limit: int, workspace: str | None = None
+    ) -> tuple[list[tuple[int, ChunkFound]], int]:
+        """Some chunks that have no vector by this embedder yet, with their numbers; and how many there are in all.
+
+        Of one workspace, if one is named, else of all.
+        """
         ...
 
     async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
@@ -246,8 +251,8 @@ class JobStore(Protocol):
         """Keep jobs, or find those of the same key that are not done yet."""
         ...
 
-    async def claim(self, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
-        """The job of one of these kinds, of any workspace, that has waited longest, now this worker's; None if none is due.
+    async def claim(self, workspace: str, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
+        """The job of this workspace and one of these kinds that has waited longest, now this worker's; None if none is due.
 
         One whose lease has ended is due again.
         """
@@ -299,7 +304,7 @@ class JobStore(Protocol):
         """How many jobs there are."""
         ...
 
-    async def next_due(self, kinds: Sequence[str]) -> datetime | None:
+    async def next_due(self, workspace: str, kinds: Sequence[str]) -> datetime | None:
         """When a worker should look again: the moment the next job is due or a lease ends; None if there is nothing to wait for."""
         ...
 
@@ -369,8 +374,10 @@ class GraphStore(Protocol):
         """
         ...
 
-    async def without_vector(self, embedder: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
-        """Ids and names of entities of all workspaces that have no vector by this embedder."""
+    async def without_vector(
+        self, embedder: EmbedderIdentity, limit: int, workspace: str | None = None
+    ) -> list[tuple[str, str]]:
+        """Ids and names of entities that have no vector by this embedder; of one workspace, if one is named, else of all."""
         ...
 
     async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:

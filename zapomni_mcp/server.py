@@ -55,8 +55,8 @@ class MCPServer:
 
     def __init__(self, core_engine: Any, config: Settings | None = None, *, app: App | None = None) -> None:
         self.core_engine = core_engine
-        self.config = config or Settings()
-        self.app = app or App(self.config, core_engine)
+        self.app = app or App(config, core_engine)
+        self.config = config or self.app.settings
         self.app.dispatcher.pass_through = (MCPError,)
         self.app.on_tools_changed = self._tools_changed
         self._running = False
@@ -65,7 +65,7 @@ class MCPServer:
         self._session: ServerSession | None = None
         self._progressed: Callable[[], None] = lambda: None
         self._announcements: set[asyncio.Task[None]] = set()
-        self.protocol = self._build()
+        self.server = self._build()
 
     @property
     def tools(self) -> list[Tool]:
@@ -101,7 +101,7 @@ class MCPServer:
 
     async def handle_request(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one JSON-RPC request, without a transport; `jsonrpc` and `id` may be missing."""
-        return await serve_locally(self.protocol, request)
+        return await serve_locally(self.server, request)
 
     async def run(self, wire: Wire | None = None, *, lean: bool | None = None) -> None:
         """Serve standard input and output until input ends or a signal comes.
@@ -133,8 +133,8 @@ class MCPServer:
     async def _serve(self, read: Reader, write: Writer) -> None:
         """Serve in a task of its own: where calls ignore that they are cancelled, the server ends without them."""
         self._progressed = read.progressed
-        options = self.protocol.create_initialization_options()
-        serving = asyncio.create_task(self.protocol.run(read, write, options), name="serving")
+        options = self.server.create_initialization_options()
+        serving = asyncio.create_task(self.server.run(read, write, options), name="serving")
         ended = asyncio.create_task(read.ended.wait())
         try:
             await asyncio.wait([serving, ended], return_when=asyncio.FIRST_COMPLETED)

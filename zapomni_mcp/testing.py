@@ -15,5 +15,5 @@ async def connected(app: RunningApp, *, mode: str = "auto") -> AsyncIterator[Any
     from zapomni_mcp.server import MCPServer
 
     server = MCPServer(app.app.engine, app.app.settings, app=app.app)
-    async with Client(server.protocol, mode=mode) as client:
+    async with Client(server.server, mode=mode) as client:
         yield client

@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.venvs import ROOT, build_venv
 from tests.e2e.wire import ZAPOMNI, environment, eventually, text_of
+from zapomni_core.testing.llm_server import LLMServer, answer, refuse
 
 pytestmark = pytest.mark.xdist_group("graph")
 
@@ -123,6 +124,34 @@ def test_a_server_that_is_killed_in_the_middle_of_the_work_goes_on_with_it(tmp_p
     times = Counter(journal.read_text().splitlines())
     assert set(times) == set(texts)
     assert {times[text] for text in kept} == {1}
+
+
+def test_a_corrected_key_is_used_by_the_next_server_at_once(start):
+    def check_key(request):
+        is_right = request.headers.get("authorization") == "Bearer right"
+        return (answer({"entities": [], "relations": []}) if is_right else refuse(401))(request)
+
+    with LLMServer(check_key) as model:
+
+        def serve(key):
+            variables = {"PROVIDER": "openai", "MODEL": "any", "BASE_URL": f"{model.url}/v1", "API_KEY": key}
+            llm = {f"ZAPOMNI_LLM__{name}": value for name, value in variables.items()}
+            server = start(ZAPOMNI, "serve", ZAPOMNI_EXTRACTOR="llm", ZAPOMNI_ON_LLM_UNAVAILABLE="store_raw", **llm)
+            server.initialize()
+            return server
+
+        server = serve("wrong")
+        assert ask(server, "add_memory", text=TEXTS[0])["error_code"] == "INVALID_API_KEY"
+        told = ask(server, "build_graph")
+        assert (told["status"], told["error_code"]) == ("queued", "INVALID_API_KEY")
+        assert told["suggestion"]
+        assert told["retry_after_seconds"] > 0
+        assert server.close() == 0
+
+        server = serve("right")
+        built = ask(server, "build_graph")
+        assert (built["status"], built["memories_unread"]) == ("success", 0)
+        assert server.close() == 0
 
 
 def done(server, job_id):

@@ -285,6 +285,25 @@ async def test_without_waiting_the_answer_is_a_receipt_and_the_job_reads_it(zapo
         await until(is_read)
 
 
+async def test_a_memory_of_one_workspace_is_not_sent_to_the_model_of_another(zapomni, server):
+    server.always(refuse(401))
+    async with zapomni("queue_retry", settings={"workspace": "alpha"}) as app:
+        _, record = await add(app, "Ada is private to alpha.")
+    server.always(answer(READ))
+    before = server.count
+    async with zapomni("queue_retry", settings={"workspace": "beta"}) as app:
+        jobs = app.app.engine.jobs
+        assert await jobs.retry("alpha") == 1  # due, and before any job of beta
+        await add(app, wait_for_completion=False)
+
+        async def is_done():
+            return (await jobs.counts("beta")).done
+
+        await until(is_done)
+        assert (await jobs.get("alpha", record["job_id"])).state == "queued"
+    assert [TEXT in request.prompt for request in server.requests[before:]] == [True]
+
+
 async def test_a_job_of_a_memory_that_was_deleted_meanwhile_reads_nothing_and_says_so(zapomni, server):
     server.always(refuse(401))
     async with zapomni("queue_retry") as app:
@@ -358,7 +377,6 @@ async def test_a_receipt_stays_good_when_the_same_memory_is_read_at_last(zapomni
             return job["state"] == "done" and job["result"] == {"entities_extracted": 2, "relationships_extracted": 1}
 
         await until(is_done)
-    assert server.count == 2, "the job has nothing to ask"
 
 
 async def test_while_the_model_is_away_its_jobs_wait_and_have_not_been_tried(zapomni, server):
@@ -484,6 +502,20 @@ async def test_what_is_there_and_was_not_read_is_read_when_it_is_added_again(zap
         assert (again["status"], again["outcome"], again["entities_extracted"]) == ("success", "existing", 2)
 
 
+async def test_what_waits_for_the_model_is_tried_at_once_by_the_next_process(zapomni, server):
+    server.always(refuse(429, retry_after="3000"))
+    async with zapomni("queue_retry") as app:
+        _, record = await add(app)
+    server.always(answer(READ))
+    async with zapomni("queue_retry") as app:
+        assert await found(app) == [record["memory_id"]]  # the worker begins with the first use
+
+        async def is_read():
+            return await entities(app) == 2
+
+        await until(is_read)
+
+
 async def test_a_job_for_the_model_is_left_alone_by_a_server_that_has_none(zapomni, server, tmp_path):
     server.always(refuse(500))
     async with zapomni("queue_retry") as app:
@@ -548,13 +580,64 @@ async def test_the_breaker_closes_when_its_probe_is_answered(zapomni, server):
         assert (await app.call("get_stats"))["structuredContent"]["statistics"]["llm"]["state"] == "closed"
 
 
-async def test_waiting_can_be_chosen_only_where_a_model_reads(tmp_path):
+def advertised(app):
+    """The arguments of add_memory that clients are shown."""
+    return app.app.registry.get("add_memory").input_schema["properties"]
+
+
+@pytest.mark.parametrize("waits", [True, False, None])
+async def test_without_a_model_waiting_is_accepted_not_advertised_and_without_effect(tmp_path, waits):
     settings = {"store": f"sqlite://{tmp_path}/memory.db"}
     async with running(tools, providers, settings=settings) as app:
         assert "reprocess_memories" not in app.tools
         assert "get_job" not in app.tools
-        result = await app.call("add_memory", {"text": TEXT, "wait_for_completion": False})
-    assert result["structuredContent"]["error_type"] == "validation"
+        assert "wait_for_completion" not in advertised(app)
+        _, record = await add(app, wait_for_completion=waits)
+        assert (record["status"], record["outcome"]) == ("success", "stored")
+        wrong, told = await add(app, wait_for_completion="no")
+        assert (wrong["isError"], told["error_code"]) == (True, "INVALID_ARGUMENTS")
+        unknown, _ = await add(app, wait_for_complation=True)
+        assert unknown["isError"]
+
+
+async def test_with_a_model_waiting_is_advertised(zapomni):
+    async with zapomni("fail") as app:
+        assert "wait_for_completion" in advertised(app)
+
+
+@pytest.mark.parametrize("open_after", [1, 5], ids=["paused", "failing"])
+async def test_with_fail_nothing_is_stored_without_waiting_while_the_model_is_known_to_be_away(
+    zapomni, server, open_after
+):
+    server.always(refuse(500))
+    async with zapomni("fail", open_after_failures=open_after) as app:
+        await add(app, "Another text.")
+        result, record = await add(app, wait_for_completion=False)
+        assert (result["isError"], record["status"], record["error_type"]) == (True, "error", "llm_unavailable")
+        assert record["suggestion"]
+        assert record["retry_after_seconds"]
+        assert (await app.call("get_stats"))["structuredContent"]["statistics"]["total_memories"] == 0
+        assert await app.app.engine.jobs.list("default") == []
+
+
+async def test_with_fail_a_model_that_is_back_is_asked_though_nobody_waits(zapomni, server):
+    server.then(refuse(500))
+    async with zapomni("fail") as app:
+        assert (await add(app))[1]["status"] == "error"
+        assert (await add(app, wait_for_completion=False))[1]["status"] == "success"
+        assert (await add(app, "Another text.", wait_for_completion=False))[1]["status"] == "queued"
+
+
+async def test_with_fail_nothing_is_stored_without_waiting_where_there_is_no_key(tmp_path):
+    settings = {
+        "store": f"sqlite://{tmp_path}/memory.db",
+        "extractor": "llm",
+        "llm": {"provider": "openai", "model": "any"},
+    }
+    async with running(tools, providers, settings=settings) as app:
+        _, record = await add(app, wait_for_completion=False)
+        assert (record["status"], record["error_code"]) == ("error", "INVALID_API_KEY")
+        assert (await app.call("get_stats"))["structuredContent"]["statistics"]["total_memories"] == 0
 
 
 class Plain:
@@ -574,8 +657,8 @@ async def test_an_extractor_that_needs_no_model_is_not_waited_for(tmp_path):
         assert app.app.engine.llm_available is None
         _, record = await add(app)
         assert (record["status"], record["entities_extracted"]) == ("success", 2)
-        refused = await app.call("add_memory", {"text": TEXT, "wait_for_completion": False})
-        assert refused["structuredContent"]["error_type"] == "validation"
+        _, again = await add(app, wait_for_completion=False)
+        assert (again["status"], again["outcome"]) == ("success", "existing")
 
 
 async def test_a_model_that_was_not_asked_yet_is_not_said_to_answer(zapomni, server):

@@ -176,7 +176,10 @@ class Loader:
 
     def _provide(self, _report: PluginReport, name: str, offer: Offer) -> None:
         for provider in offer.providers:
-            if (owner := self._providers.owner(provider)) is not None:
+            owner = self._providers.owner(provider)
+            if owner == "" and self._providers.get(provider.kind, provider.name) == provider:
+                continue  # a given engine has the built-in parts already
+            if owner not in (None, name):
                 cause = f"{provider.kind} '{provider.name}' already belongs to plugin '{owner}'"
                 fix = f"rename it, or disable the other: zapomni plugins disable {owner}"
                 raise PluginError("providers", cause, fix)

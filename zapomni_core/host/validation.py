@@ -37,12 +37,13 @@ class CheckedTool:
     output_schema: dict[str, Any] | None = None
     annotations: Mapping[str, bool] = field(default_factory=dict)
     timeout_seconds: float | None = None
+    unlisted_arguments: Mapping[str, Any] = field(default_factory=dict)
     plugin: str = ""
 
     @cached_property
     def accepts_arguments(self) -> Accepts:
         """Sure of most arguments that are right, and quickly; else the validator decides."""
-        return acceptor(self.input_schema)
+        return acceptor(self._arguments_schema)
 
     @cached_property
     def accepts_output(self) -> Accepts:
@@ -52,7 +53,11 @@ class CheckedTool:
     @cached_property
     def arguments_validator(self) -> Any:
         """Compiled at the first call, then kept."""
-        return validator(self.input_schema)
+        return validator(self._arguments_schema)
+
+    @property
+    def _arguments_schema(self) -> dict[str, Any]:
+        return {**self.input_schema, "properties": {**self.input_schema["properties"], **self.unlisted_arguments}}
 
     @cached_property
     def output_validator(self) -> Any:
@@ -83,6 +88,7 @@ def check_tool(tool: Any, *, taken: Callable[[str], bool], plugin: str = "", nam
         output_schema=_check_output_schema(getattr(tool, "output_schema", None)),
         annotations=_check_annotations(getattr(tool, "annotations", None)),
         timeout_seconds=_check_timeout(getattr(tool, "timeout_seconds", None)),
+        unlisted_arguments=_check_unlisted(getattr(tool, "unlisted_arguments", None)),
         plugin=plugin,
     )
 
@@ -122,6 +128,13 @@ def _check_input_schema(schema: Any) -> dict[str, Any]:
         raise ValueError("Tool input_schema must have 'properties' field")
     check_schema(schema, "Tool input_schema")
     return dict(copied(schema))
+
+
+def _check_unlisted(arguments: Any) -> Mapping[str, Any]:
+    if arguments is None:
+        return {}
+    check_schema({"properties": arguments}, "Tool unlisted_arguments")
+    return dict(copied(arguments))
 
 
 def _check_output_schema(schema: Any) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ def embed_soon() -> NewJob:
 
 
 class EmbedPending:
-    """Makes the vectors that are waited for, of all workspaces."""
+    """Makes the vectors that the job's workspace waits for."""
 
     async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any]:
         from zapomni_core.reindexing import embed_entities, embed_pending
@@ -34,9 +34,10 @@ class EmbedPending:
         async def tell(done: int, total: int) -> None:
             await progress(done / total, f"embedded {done} of {total} chunks")
 
+        memories, workspace = engine.memories, engine.workspace
         try:
-            made = await engine.with_embedder(lambda embedder: embed_pending(engine.memories, embedder, tell))
-            named = await engine.with_embedder(lambda embedder: embed_entities(engine.memories, embedder))
+            made = await engine.with_embedder(lambda embedder: embed_pending(memories, embedder, workspace, tell))
+            named = await engine.with_embedder(lambda embedder: embed_entities(memories, embedder, workspace))
         except ProcessingError as error:
             raise Postpone(AWAY_SECONDS, "the embedder fails") from error
         except (ConfigurationError, EmbedderMismatchError) as error:

@@ -23,6 +23,8 @@ async def settle(engines: "Sequence[MemoryEngine]", kinds: Kinds, kind: str, sec
     from zapomni_core.jobs.worker import Worker
 
     worker = Worker(engines[0], kinds)
+    for engine in engines:
+        worker.serve(engine)
     task = asyncio.create_task(_settle(engines, worker, kind), name="settling jobs")
     try:
         await asyncio.wait([task], timeout=seconds)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -17,6 +17,7 @@ from zapomni_core.jobs.trying import seconds_after, told
 from zapomni_core.watchdog import watched
 from zapomni_db.errors import DatabaseError
 from zapomni_db.records import Job
+from zapomni_db.store import JobStore
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -29,6 +30,7 @@ CANCEL_SECONDS = 1.5
 STOP_SECONDS = 4.0
 IDLE_STOP_SECONDS = 0.5
 POSTPONED_AT_MOST = timedelta(days=7)
+MOST_REVIVED = 10_000
 
 
 class LostLeaseError(Exception):
@@ -40,7 +42,9 @@ class EndingError(Exception):
 
 
 class Worker:
-    """Does jobs of these kinds, of all workspaces, one at a time. Any number of workers in any number of processes may.
+    """Does jobs of these kinds, one at a time, of the workspaces it is told to serve: others may have models of their own.
+
+    Any number of workers in any number of processes may serve a workspace.
 
     A job that fails is tried again, up to `attempts` times, then kept as failed with its last error. `delay` is how long to
     wait after so many attempts. While nothing is due, it looks every `poll_seconds`, and ever less often.
@@ -60,6 +64,8 @@ class Worker:
     ) -> None:
         self.name = name or f"{os.getpid()}-{uuid4().hex[:12]}"
         self._engine = engine
+        self._engines = {engine.workspace: engine}
+        self._revived: set[str] = set()
         self._kinds = kinds
         self._lease_seconds = lease_seconds
         self._poll_seconds = self._pause = poll_seconds
@@ -74,6 +80,12 @@ class Worker:
         """Look for jobs now."""
         self._pause = self._poll_seconds
         self._woken.set()
+
+    def serve(self, engine: "MemoryEngine") -> None:
+        """Do jobs of this engine's workspace too."""
+        if engine.workspace not in self._engines:
+            self._engines[engine.workspace] = engine
+            self.wake()
 
     def end(self) -> None:
         """Ask it to end: a job that runs is cancelled and given back."""
@@ -94,12 +106,12 @@ class Worker:
         """Do jobs until it is asked to end; from so many seconds on, unless it is woken before."""
         if delay:
             await self._wait(delay)
-        turn, is_away = self._first_turn, False
+        is_away = False
         while not self._ending.is_set():
             self._woken.clear()
             try:
-                await turn()
-                turn, is_away = self._turn, False
+                await self._turn()
+                is_away = False
             except DatabaseError as error:
                 # The traceback is told once: a store may be away all night, and is looked for every half minute.
                 log.warning("jobs_out_of_reach", exc_info=not is_away, extra={"error": type(error).__name__})
@@ -109,33 +121,51 @@ class Worker:
     async def finish(self, kind: str) -> None:
         """Do the jobs of one kind that are due now, unless it is asked to end."""
         while not self._ending.is_set():
-            job = await self._engine.jobs.claim([kind], self.name, self._lease_seconds)
-            if job is None:
+            claimed = await self._claim([kind])
+            if claimed is None:
                 return
-            await self._begin(job)
-
-    async def _first_turn(self) -> None:
-        """Queue the making of vectors anew where it failed for good: a process that begins may have what the last one lacked.
-
-        Not where it ended its processes: it would end this one too.
-        """
-        failed = await self._engine.jobs.list(self._engine.workspace, state="failed", kind=EMBED)
-        if harmless := [job.id for job in failed if job.attempts <= self._attempts]:
-            await self._engine.jobs.retry(self._engine.workspace, harmless)
+            await self._begin(*claimed)
 
     async def _turn(self) -> None:
         """Do the next job, or rest until there may be one."""
         await self._engine.measure_queue()
-        job = await self._engine.jobs.claim(self._kinds.names, self.name, self._lease_seconds)
-        if job is None:
-            await self._rest(await self._engine.jobs.next_due(self._kinds.names))
-        else:
+        for engine in [*self._engines.values()]:
+            await self._revive(engine)
+        if claimed := await self._claim(self._kinds.names):
             self._pause = self._poll_seconds
-            await self._begin(job)
+            await self._begin(*claimed)
+        else:
+            due = [await engine.jobs.next_due(name, self._kinds.names) for name, engine in [*self._engines.items()]]
+            await self._rest(min(filter(None, due), default=None))
 
-    async def _begin(self, job: Job) -> None:
+    async def _revive(self, engine: "MemoryEngine") -> None:
+        """Let jobs that were postponed be tried now: a process that begins may have what the last one lacked.
+
+        So is the making of vectors where it failed for good, but not where it ended its processes: it would end this one too.
+        """
+        workspace = engine.workspace
+        if workspace in self._revived:
+            return
+        failed = await engine.jobs.list(workspace, state="failed", kind=EMBED)
+        if harmless := [job.id for job in failed if job.attempts <= self._attempts]:
+            await engine.jobs.retry(workspace, harmless)
+        waiting = await engine.jobs.list(workspace, state="queued", limit=MOST_REVIVED)
+        postponed = [job for job in waiting if job.postponed_since and self._kinds.does(job.kind)]
+        now = self._clock()
+        await asyncio.gather(*(engine.jobs.schedule(workspace, job.id, now) for job in postponed))
+        self._revived.add(workspace)
+
+    async def _claim(self, kinds: Sequence[str]) -> "tuple[MemoryEngine, Job] | None":
+        """The next job, with the engine of its workspace; the workspaces take turns."""
+        for workspace, engine in [*self._engines.items()]:
+            if job := await engine.jobs.claim(workspace, kinds, self.name, self._lease_seconds):
+                self._engines[workspace] = self._engines.pop(workspace)
+                return engine, job
+        return None
+
+    async def _begin(self, engine: "MemoryEngine", job: Job) -> None:
         self._is_busy = True
-        await self._do(job)
+        await self._do(engine, job)
         self._is_busy = False
 
     async def _rest(self, due: datetime | None) -> None:
@@ -153,27 +183,27 @@ class Worker:
         seconds, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE)
         return seconds if due is None else min(seconds, max((due - self._clock()).total_seconds(), SHORTEST_PAUSE))
 
-    async def _do(self, job: Job) -> None:
+    async def _do(self, engine: "MemoryEngine", job: Job) -> None:
         about = {"job": job.id, "kind": job.kind, "plugin": self._kinds.owner(job.kind), "attempt": job.attempts}
         try:
-            result = await self._attempt(job)
-            await self._engine.jobs.finish(job.id, self.name, result)
+            result = await self._attempt(engine, job)
+            await engine.jobs.finish(job.id, self.name, result)
         except EndingError:
-            await self._engine.jobs.release(job.id, self.name)
+            await engine.jobs.release(job.id, self.name)
         except LostLeaseError:
             log.warning("job_lease_lost", extra=about)
         except Postpone as wish:
-            await self._postpone(job, wish)
+            await self._postpone(engine.jobs, job, wish)
         except Exception as error:  # the seam: whatever a kind raises is a failed attempt
             log.exception("job_failed", extra=about)
-            await self._fail(job, error)
+            await self._fail(engine.jobs, job, error)
 
-    async def _attempt(self, job: Job) -> Mapping[str, Any]:
+    async def _attempt(self, engine: "MemoryEngine", job: Job) -> Mapping[str, Any]:
         """The result of a job, while its lease is kept and the worker is not asked to end."""
         if job.attempts > self._attempts:
             raise ProcessingError(f"its process ended {self._attempts} times while it ran")
-        lease = Lease(self._engine.jobs, job, self.name, self._lease_seconds)
-        running = asyncio.create_task(self._run(job, lease), name=f"job {job.id}")
+        lease = Lease(engine.jobs, job, self.name, self._lease_seconds)
+        running = asyncio.create_task(self._run(engine, job, lease), name=f"job {job.id}")
         keeping = asyncio.create_task(lease.keep())
         ending = asyncio.create_task(self._ending.wait())
         try:
@@ -184,8 +214,7 @@ class Worker:
                 task.cancel()
             await asyncio.wait([running, keeping, ending], timeout=CANCEL_SECONDS)
 
-    async def _run(self, job: Job, lease: Lease) -> Mapping[str, Any]:
-        engine = self._engine.in_workspace(job.workspace)
+    async def _run(self, engine: "MemoryEngine", job: Job, lease: Lease) -> Mapping[str, Any]:
         whose = {"plugin": self._kinds.owner(job.kind), "job": job.id, "kind": job.kind}
         try:
             return await watched(lambda: self._kinds.run(engine, job, lease.progress), "job", **whose)
@@ -193,22 +222,22 @@ class Worker:
             # Raised within a task, these would end the server.
             raise ProcessingError(f"it raised {type(error).__name__}") from error
 
-    async def _postpone(self, job: Job, wish: Postpone) -> None:
+    async def _postpone(self, jobs: JobStore, job: Job, wish: Postpone) -> None:
         now = self._clock()
         if now - (job.postponed_since or now) > POSTPONED_AT_MOST:
             reason = f"postponed for more than {POSTPONED_AT_MOST.days} days: {writable(wish.reason)}"
-            await self._engine.jobs.fail(job.id, self.name, reason, None)
+            await jobs.fail(job.id, self.name, reason, None)
         else:
             seconds = min(max(wish.seconds, SHORTEST_PAUSE), POSTPONED_AT_MOST.total_seconds())
             later = now + timedelta(seconds=seconds)
-            await self._engine.jobs.release(job.id, self.name, later, writable(wish.reason))
+            await jobs.release(job.id, self.name, later, writable(wish.reason))
 
-    async def _fail(self, job: Job, error: BaseException) -> None:
+    async def _fail(self, jobs: JobStore, job: Job, error: BaseException) -> None:
         """Try it again later, or never, if that was the last attempt."""
         retry_at = None
         if job.attempts < self._attempts:
             retry_at = self._clock() + timedelta(seconds=self._delay(job.attempts))
-        await self._engine.jobs.fail(job.id, self.name, told(error), retry_at)
+        await jobs.fail(job.id, self.name, told(error), retry_at)
 
 
 def _outcome(running: "asyncio.Task[Mapping[str, Any]]", keeping: "asyncio.Task[None]") -> Mapping[str, Any]:

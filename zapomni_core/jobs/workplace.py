@@ -54,6 +54,7 @@ class Workplace:
         if not self._is_working:
             self._start(engine)
         elif self._worker is not None:
+            self._worker.serve(engine)
             self._worker.wake()
 
     def begin_for(self, engine: "MemoryEngine", job_ids: tuple[str, ...]) -> None:
@@ -66,8 +67,12 @@ class Workplace:
     def begin_later(self, engine: "MemoryEngine") -> None:
         """Let a worker look for jobs that somebody left here, if this process is still there in a moment."""
         self._owing[engine.workspace] = engine
-        if self._can_work(engine) and not self._is_working:
+        if not self._can_work(engine):
+            return
+        if not self._is_working:
             self._start(engine, BEGIN_SECONDS)
+        elif self._worker is not None:
+            self._worker.serve(engine)
 
     async def settle(self, kind: str, seconds: float) -> bool:
         """Do the jobs of a kind that wait because of what was stored or met here, for so long at most; whether all are done.

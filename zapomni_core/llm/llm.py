@@ -30,6 +30,8 @@ class LLMState(TypedDict):
     available: bool
     asked: int
     problem: str | None
+    error_code: str | None
+    suggestion: str | None
 
 
 class LLM:
@@ -55,6 +57,7 @@ class LLM:
         self._client = LLMClient(self._endpoint, self._limits, classifier=self._classifier)
         self._breaker = CircuitBreaker(self._limits, clock=clock)
         self._asked = 0
+        self._last_failure: LLMFailure | None = None
 
     @property
     def unavailable(self) -> LLMFailure | None:
@@ -70,6 +73,7 @@ class LLM:
     def state(self) -> LLMState:
         """Who is asked, and how that went of late."""
         refusal, unavailable = self._breaker.refusal, self.unavailable
+        failure = self._last_failure or unavailable
         return {
             "provider": self._endpoint.provider,
             "model": self._endpoint.model,
@@ -79,6 +83,8 @@ class LLM:
             "available": unavailable is None,
             "asked": self._asked,
             "problem": unavailable.message if unavailable else None,
+            "error_code": failure.code if failure else None,
+            "suggestion": failure.suggestion if failure else None,
         }
 
     async def ask(self, prompt: str, *, system: str, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,13 +101,18 @@ class LLM:
                 with self._breaker.attempt():
                     self._asked += 1
                     left = deadline - self._clock()
-                    return await self._client.ask(prompt, system=system, schema=schema, limit_seconds=left)
+                    answer = await self._client.ask(prompt, system=system, schema=schema, limit_seconds=left)
             except LLMUnavailableError as error:
+                if error.failure.code != "CIRCUIT_OPEN":
+                    self._last_failure = error.failure
                 wait = self._wait(attempt, error.failure)
                 waited += wait
                 is_too_long = waited > self._limits.waiting_seconds or self._clock() + wait >= deadline
                 if is_too_long or not self._tries_again(attempt, error.failure):
                     raise LLMUnavailableError(self._told(error.failure, wait)) from error.__cause__
+            else:
+                self._last_failure = None
+                return answer
             await self._sleep(wait)
             attempt += 1
 

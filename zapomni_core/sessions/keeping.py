@@ -53,7 +53,7 @@ async def _embed_now(engine: "MemoryEngine") -> None:
     from zapomni_core.reindexing import embed_pending
 
     try:
-        await engine.with_embedder(lambda embedder: embed_pending(engine.memories, embedder))
+        await engine.with_embedder(lambda embedder: embed_pending(engine.memories, embedder, engine.workspace))
     except ProcessingError:
         log.exception("not_embedded")  # found by its words; whatever is stored next tries again
 

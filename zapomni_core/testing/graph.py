@@ -385,6 +385,15 @@ class GraphStoreContract(TimelineContract):
         both = await store.graph.find(WORKSPACE, "dog", sample_vector("cat"), EMBEDDER, 3)
         assert [one.name for one, _ in both][:2] == ["dog", "feline"]
 
+    async def test_entities_without_a_vector_can_be_asked_for_by_workspace(self, store: Graphed) -> None:
+        await mention(store, "cat", "cat")
+        there = await store.add("elsewhere", sample_memory("dog"), EMBEDDER)
+        named = Extraction(extractor="x", entities=(NewEntity(name="dog", type="animal", spans=((0, 3),)),))
+        assert await store.graph.record("elsewhere", there.memory_id, named)
+        assert [name for _, name in await store.graph.without_vector(EMBEDDER, 10, WORKSPACE)] == ["cat"]
+        assert [name for _, name in await store.graph.without_vector(EMBEDDER, 10, "elsewhere")] == ["dog"]
+        assert {name for _, name in await store.graph.without_vector(EMBEDDER, 10)} == {"cat", "dog"}
+
     async def test_vectors_belong_to_an_embedder(self, store: Graphed) -> None:
         await mention(store, "cat", "cat")
         another = replace(EMBEDDER, model="another", dimension=8)

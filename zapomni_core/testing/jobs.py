@@ -81,7 +81,7 @@ class JobStoreContract(StoreContract):
         assert (put_off.state, put_off.attempts, put_off.error) == ("queued", 0, "the model is away")
         assert put_off.not_before == later
         assert put_off.postponed_since is not None
-        assert await store.jobs.claim(KINDS, "me", LONG) is None
+        assert await store.jobs.claim(WORKSPACE, KINDS, "me", LONG) is None
         assert await store.jobs.schedule(WORKSPACE, made.id, datetime.now(UTC) - HOUR)
         assert (await claimed(store)).id == made.id
 
@@ -99,7 +99,7 @@ class JobStoreContract(StoreContract):
         self, store: QueueingStore, other: QueueingStore
     ) -> None:
         made = await store.jobs.enqueue(WORKSPACE, [NewJob(kind="read", payload={"n": n}) for n in range(4)])
-        claims = [await one.jobs.claim(KINDS, "me", LONG) for one in (store, other, store, other, store)]
+        claims = [await one.jobs.claim(WORKSPACE, KINDS, "me", LONG) for one in (store, other, store, other, store)]
         assert [job.id if job else None for job in claims] == [*(job.id for job in made), None]
 
     async def test_a_claimed_job_runs_and_counts_as_begun(self, store: QueueingStore, other: QueueingStore) -> None:
@@ -110,27 +110,42 @@ class JobStoreContract(StoreContract):
 
     async def test_many_who_claim_at_once_get_each_job_once(self, store: QueueingStore, other: QueueingStore) -> None:
         await store.jobs.enqueue(WORKSPACE, [NewJob(kind="read")] * 12)
-        claiming = [one.jobs.claim(KINDS, f"worker {n}", LONG) for n in range(10) for one in (store, other)]
+        claiming = [one.jobs.claim(WORKSPACE, KINDS, f"worker {n}", LONG) for n in range(10) for one in (store, other)]
         got = [job.id for job in await asyncio.gather(*claiming) if job]
         assert len(got) == len(set(got)) == 12
 
-    async def test_jobs_of_every_workspace_are_claimed_but_only_of_kinds_that_are_known(
+    async def test_only_jobs_of_the_workspace_and_of_kinds_that_are_known_are_claimed(
         self, store: QueueingStore
     ) -> None:
         await store.jobs.enqueue("one", [NewJob(kind="strange")])
         made = [(await store.jobs.enqueue(where, [NewJob(kind="write")]))[0] for where in ("two", "one", "two")]
-        claims = [await store.jobs.claim(["read", "write"], "me", LONG) for _ in range(4)]
-        assert [job.id if job else None for job in claims] == [*(job.id for job in made), None]
-        assert [job.workspace for job in claims if job] == ["two", "one", "two"]
-        assert await store.jobs.claim([], "me", LONG) is None
+        claims = [await store.jobs.claim("two", ["read", "write"], "me", LONG) for _ in range(3)]
+        assert [job.id if job else None for job in claims] == [made[0].id, made[2].id, None]
+        assert await store.jobs.claim("one", [], "me", LONG) is None
+        claimed = await store.jobs.claim("one", ["read", "write"], "me", LONG)
+        assert claimed is not None
+        assert (claimed.id, claimed.workspace) == (made[1].id, "one")
+
+    async def test_a_worker_waits_for_jobs_of_its_workspace_only(self, store: QueueingStore) -> None:
+        (made,) = await store.jobs.enqueue("one", [NewJob(kind="read")])
+        assert await store.jobs.next_due("two", KINDS) is None
+        assert await store.jobs.next_due("one", KINDS) == made.not_before
+
+    async def test_a_lease_that_ended_is_taken_over_in_its_workspace_only(self, store: QueueingStore) -> None:
+        (made,) = await store.jobs.enqueue("one", [NewJob(kind="read")])
+        assert await store.jobs.claim("one", KINDS, "gone", 0)
+        assert await store.jobs.claim("two", KINDS, "me", LONG) is None
+        taken = await store.jobs.claim("one", KINDS, "me", LONG)
+        assert taken is not None
+        assert taken.id == made.id
 
     async def test_a_job_is_not_begun_before_its_time(self, store: QueueingStore) -> None:
         later = datetime.now(UTC) + HOUR
         await store.jobs.enqueue(WORKSPACE, [NewJob(kind="read", not_before=later)])
-        assert await store.jobs.claim(KINDS, "me", LONG) is None
+        assert await store.jobs.claim(WORKSPACE, KINDS, "me", LONG) is None
         await store.jobs.enqueue(WORKSPACE, [NewJob(kind="unknown")])
-        assert await store.jobs.next_due(KINDS) == later
-        assert await store.jobs.next_due([]) is None
+        assert await store.jobs.next_due(WORKSPACE, KINDS) == later
+        assert await store.jobs.next_due(WORKSPACE, []) is None
 
     async def test_a_job_whose_lease_has_ended_is_anyones(self, store: QueueingStore, other: QueueingStore) -> None:
         made = await enqueue(store)
@@ -147,7 +162,7 @@ class JobStoreContract(StoreContract):
         made = await enqueue(store)
         await claimed(store, "slow", 0)
         assert await store.jobs.renew(made.id, "slow", LONG)
-        assert await store.jobs.claim(KINDS, "quick", LONG) is None
+        assert await store.jobs.claim(WORKSPACE, KINDS, "quick", LONG) is None
         assert await store.jobs.finish(made.id, "slow", {})
 
     async def test_progress_is_seen_until_the_next_attempt(self, store: QueueingStore, other: QueueingStore) -> None:
@@ -170,8 +185,8 @@ class JobStoreContract(StoreContract):
         assert await store.jobs.finish(made.id, "me", {"found": ["ё"]})
         done = await kept(store, made.id)
         assert (done.state, done.result, done.progress) == ("done", {"found": ["ё"]}, 1)
-        assert await store.jobs.claim(KINDS, "me", LONG) is None
-        assert await store.jobs.next_due(KINDS) is None
+        assert await store.jobs.claim(WORKSPACE, KINDS, "me", LONG) is None
+        assert await store.jobs.next_due(WORKSPACE, KINDS) is None
         assert not await store.jobs.finish(made.id, "me", {})
 
     async def test_a_result_that_cannot_be_kept_is_refused(self, store: QueueingStore) -> None:
@@ -188,8 +203,8 @@ class JobStoreContract(StoreContract):
         assert await store.jobs.fail(made.id, "me", "it rained", later)
         job = await kept(store, made.id)
         assert (job.state, job.attempts, job.error, job.not_before) == ("queued", 1, "it rained", later)
-        assert await store.jobs.next_due(KINDS) == later
-        assert await store.jobs.claim(KINDS, "me", LONG) is None
+        assert await store.jobs.next_due(WORKSPACE, KINDS) == later
+        assert await store.jobs.claim(WORKSPACE, KINDS, "me", LONG) is None
 
     async def test_a_job_that_is_tried_again_keeps_its_last_error_until_it_is_done(self, store: QueueingStore) -> None:
         made = await enqueue(store)
@@ -206,8 +221,8 @@ class JobStoreContract(StoreContract):
         assert await store.jobs.fail(made.id, "me", "hopeless", None)
         job = await kept(store, made.id)
         assert (job.state, job.attempts, job.error) == ("failed", 1, "hopeless")
-        assert await store.jobs.claim(KINDS, "me", LONG) is None
-        assert await store.jobs.next_due(KINDS) is None
+        assert await store.jobs.claim(WORKSPACE, KINDS, "me", LONG) is None
+        assert await store.jobs.next_due(WORKSPACE, KINDS) is None
 
     async def test_a_job_that_is_given_back_was_not_begun(self, store: QueueingStore, other: QueueingStore) -> None:
         made = await enqueue(store)
@@ -279,26 +294,26 @@ class JobStoreContract(StoreContract):
             return await other.jobs.counts(WORKSPACE), await listed(other, state="queued")
 
         assert await told() == (JobCounts(), [])
-        assert await other.jobs.next_due(KINDS) is None
+        assert await other.jobs.next_due(WORKSPACE, KINDS) is None
         job = await enqueue(store)
         assert await told() == (JobCounts(queued=1), [job.id])
-        assert await other.jobs.next_due(KINDS) == job.not_before
+        assert await other.jobs.next_due(WORKSPACE, KINDS) == job.not_before
         assert (await kept(other, job.id)).state == "queued"
         await claimed(store)
         assert await told() == (JobCounts(running=1), [])
         assert (await kept(other, job.id)).state == "running"
         await store.jobs.finish(job.id, "me", {})
         assert await told() == (JobCounts(done=1), [])
-        assert await other.jobs.next_due(KINDS) is None
+        assert await other.jobs.next_due(WORKSPACE, KINDS) is None
         assert (await kept(other, job.id)).state == "done"
         await store.jobs.drop(WORKSPACE, [job.id])
         assert await other.jobs.get(WORKSPACE, job.id) is None
 
     async def test_a_worker_waits_for_jobs_of_its_own_kinds_only(self, store: QueueingStore) -> None:
         made = await store.jobs.enqueue(WORKSPACE, [NewJob(kind="write"), NewJob(kind="read")])
-        assert await store.jobs.next_due(["none"]) is None
-        assert await store.jobs.next_due([]) is None
-        assert await store.jobs.next_due(["read"]) == made[1].not_before
+        assert await store.jobs.next_due(WORKSPACE, ["none"]) is None
+        assert await store.jobs.next_due(WORKSPACE, []) is None
+        assert await store.jobs.next_due(WORKSPACE, ["read"]) == made[1].not_before
 
     async def test_failed_jobs_are_queued_anew_by_name_or_all(self, store: QueueingStore) -> None:
         failed = [await fail(store, key) for key in ("a", "b", "c")]
@@ -314,7 +329,7 @@ class JobStoreContract(StoreContract):
     async def test_what_waits_for_later_can_be_tried_now(self, store: QueueingStore) -> None:
         later = datetime.now(UTC) + timedelta(hours=1)
         [job] = await store.jobs.enqueue(WORKSPACE, [NewJob(kind="read", not_before=later)])
-        assert await store.jobs.claim(["read"], "me", 60) is None
+        assert await store.jobs.claim(WORKSPACE, ["read"], "me", 60) is None
         assert await store.jobs.retry(WORKSPACE) == 1
         assert (await claimed(store)).id == job.id
 
@@ -392,7 +407,7 @@ async def enqueue(store: QueueingStore, key: str = "") -> Job:
 
 async def claimed(store: QueueingStore, worker: str = "me", lease: float = LONG) -> Job:
     """A job that must be due."""
-    job = await store.jobs.claim(KINDS, worker, lease)
+    job = await store.jobs.claim(WORKSPACE, KINDS, worker, lease)
     assert job is not None
     return job
 

@@ -93,6 +93,18 @@ class ReembeddingContract(StoreContract):
         assert await best_by_vector(other, "later") == "later"
         assert await store.check() == []
 
+    async def test_what_is_pending_can_be_asked_for_by_workspace(self, store: ReembeddingStore) -> None:
+        for workspace in ("one", "two", "two"):
+            text = f"{workspace} {await store.stats(workspace)}"
+            await store.add(workspace, sample_memory(text, replace(sample_chunk(text), vector=None)), EMBEDDER)
+        chunks, total = await store.pending(EMBEDDER, 10, "one")
+        assert ([chunk.text.partition(" ")[0] for _, chunk in chunks], total) == (["one"], 1)
+        chunks, total = await store.pending(EMBEDDER, 1, "two")
+        assert ([chunk.text.partition(" ")[0] for _, chunk in chunks], total) == (["two"], 2)
+        assert await store.pending(EMBEDDER, 10, "three") == ([], 0)
+        assert (await store.pending(ANOTHER, 10, "one"))[1] == 1
+        assert (await store.pending(EMBEDDER, 10))[1] == 3
+
     async def test_a_store_without_any_vector_can_be_searched(self, store: ReembeddingStore) -> None:
         parts = replace(sample_chunk("one two", 0, 3), vector=None), replace(sample_chunk("one two", 4), vector=None)
         await store.add(WORKSPACE, sample_memory("one two", *parts), EMBEDDER)

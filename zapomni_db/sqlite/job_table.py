@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS job(
     due_at INTEGER,     -- queued: when it may begin; running: when the lease ends; NULL: never
     worker TEXT NOT NULL
 ) STRICT;
-CREATE INDEX IF NOT EXISTS job_due ON job(kind, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS job_due ON job(workspace, kind, due_at, id) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS job_key ON job(workspace, kind, key) WHERE key != '' AND due_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS job_state ON job(workspace, state, id);
 CREATE INDEX IF NOT EXISTS job_done ON job(updated_at) WHERE state = 'done';

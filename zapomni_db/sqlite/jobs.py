@@ -18,11 +18,13 @@ class SQLiteJobs:
     async def enqueue(self, workspace: str, jobs: Sequence[NewJob]) -> list[Job]:
         return await self._access.write(lambda connection: queue.enqueue(connection, workspace, jobs))
 
-    async def claim(self, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
-        due = await self._next_due(kinds)
+    async def claim(self, workspace: str, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
+        due = await self._next_due(workspace, kinds)
         if due is None or due > queue.now():
             return None
-        return await self._access.write(lambda connection: queue.claim(connection, kinds, worker, lease_seconds))
+        return await self._access.write(
+            lambda connection: queue.claim(connection, workspace, kinds, worker, lease_seconds)
+        )
 
     async def renew(
         self, job_id: str, worker: str, lease_seconds: float, progress: float | None = None, message: str = ""
@@ -84,8 +86,9 @@ class SQLiteJobs:
         values.check_text("workspace", workspace)
         return await self._access.query(lambda connection: queue.counts(connection, workspace))
 
-    async def next_due(self, kinds: Sequence[str]) -> datetime | None:
-        return values.from_micros_or_none(await self._next_due(kinds))
+    async def next_due(self, workspace: str, kinds: Sequence[str]) -> datetime | None:
+        return values.from_micros_or_none(await self._next_due(workspace, kinds))
 
-    async def _next_due(self, kinds: Sequence[str]) -> int | None:
-        return await self._access.query(lambda connection: queue.next_due(connection, kinds))
+    async def _next_due(self, workspace: str, kinds: Sequence[str]) -> int | None:
+        values.check_text("workspace", workspace)
+        return await self._access.query(lambda connection: queue.next_due(connection, workspace, kinds))

@@ -160,27 +160,30 @@ class _First(NamedTuple):
         return is_ahead and self.due_at - self.updated_at <= PAUSE_MICROSECONDS
 
 
-def _first(connection: apsw.Connection, kind: str) -> _First | None:
+def _first(connection: apsw.Connection, workspace: str, kind: str) -> _First | None:
     statement = (
-        "SELECT due_at, id, updated_at FROM job WHERE kind = ? AND due_at IS NOT NULL ORDER BY due_at, id LIMIT 1"
+        "SELECT due_at, id, updated_at FROM job WHERE workspace = ? AND kind = ? AND due_at IS NOT NULL"
+        " ORDER BY due_at, id LIMIT 1"
     )
-    found = one(connection, statement, kind)
+    found = one(connection, statement, workspace, kind)
     return _First(*found) if found else None
 
 
-def next_due(connection: apsw.Connection, kinds: Sequence[str]) -> int | None:
+def next_due(connection: apsw.Connection, workspace: str, kinds: Sequence[str]) -> int | None:
     """When the next job of one of these kinds may begin, or a lease ends; now, where a clock that was ahead holds it up."""
     moment = now()
-    found = [first for kind in kinds if (first := _first(connection, kind))]
+    found = [first for kind in kinds if (first := _first(connection, workspace, kind))]
     return min((moment if first.is_held_up(moment) else first.due_at for first in found), default=None)
 
 
-def claim(connection: apsw.Connection, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
+def claim(
+    connection: apsw.Connection, workspace: str, kinds: Sequence[str], worker: str, lease_seconds: float
+) -> Job | None:
     """The job that has waited longest, now this worker's; None where none is due."""
     moment = now()
     _prune(connection, moment - KEPT_MICROSECONDS)
     # One kind after the other: asked for together, all that are due would be sorted for the sake of one.
-    found = [first for kind in kinds if (first := _first_by_clock(connection, kind, moment))]
+    found = [first for kind in kinds if (first := _first_by_clock(connection, workspace, kind, moment))]
     if not found or min(found).due_at > moment:
         return None
     number = min(found).id
@@ -192,18 +195,25 @@ def claim(connection: apsw.Connection, kinds: Sequence[str], worker: str, lease_
     return Row(*one(connection, _SELECT + "WHERE id = ?", number)).job
 
 
-def _first_by_clock(connection: apsw.Connection, kind: str, moment: int) -> _First | None:
+def _first_by_clock(connection: apsw.Connection, workspace: str, kind: str, moment: int) -> _First | None:
     """The job of a kind that is due first, once none of them is held up by a clock that was ahead."""
-    first = _first(connection, kind)
+    first = _first(connection, workspace, kind)
     if first is None or not first.is_held_up(moment):
         return first
     due = "due_at - updated_at + :now"  # it waits for as long as was meant
     connection.execute(
         f"UPDATE job SET due_at = {due}, not_before = iif(state = 'queued', {due}, not_before), updated_at = :now"  # noqa: S608 - ours
-        " WHERE kind = :kind AND due_at > :now AND updated_at > :now + :ahead AND due_at - updated_at <= :pause",
-        {"kind": kind, "now": moment, "ahead": AHEAD_MICROSECONDS, "pause": PAUSE_MICROSECONDS},
+        " WHERE workspace = :workspace AND kind = :kind AND due_at > :now AND updated_at > :now + :ahead"
+        " AND due_at - updated_at <= :pause",
+        {
+            "workspace": workspace,
+            "kind": kind,
+            "now": moment,
+            "ahead": AHEAD_MICROSECONDS,
+            "pause": PAUSE_MICROSECONDS,
+        },
     )
-    return _first(connection, kind)
+    return _first(connection, workspace, kind)
 
 
 def _prune(connection: apsw.Connection, before: int) -> None:

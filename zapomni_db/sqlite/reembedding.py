@@ -15,25 +15,27 @@ from zapomni_db.sqlite.graph import vectors as entity_vectors
 from zapomni_db.sqlite.values import integers
 
 BATCH = 1000  # vectors forgotten in one transaction: others wait for it
+_PENDING = """
+FROM chunk JOIN memory ON memory.id = chunk.memory
+WHERE NOT EXISTS (SELECT 1 FROM code WHERE code.id = chunk.id + ?1) AND (?2 IS NULL OR memory.workspace = ?2)
+"""
+_COUNT = f"SELECT count(*) {_PENDING}"
+# The newest first: they are what is pending for the embedder that serves.
+_NEWEST = f"SELECT group_concat(id) FROM (SELECT chunk.id {_PENDING} ORDER BY chunk.id DESC LIMIT ?3)"  # noqa: S608 - ours
 
 
 def pending(
-    connection: apsw.Connection, identity: EmbedderIdentity, limit: int
+    connection: apsw.Connection, identity: EmbedderIdentity, limit: int, workspace: str | None
 ) -> tuple[list[tuple[int, ChunkFound]], int]:
-    """Some chunks without a vector by this embedder, hidden ones too, and how many there are."""
+    """Some chunks without a vector by this embedder, hidden ones too, and how many there are; of one workspace or of all."""
     embedder = embedders.find(connection, identity)
     total = _count_pending(connection, embedder)
+    wanted = (embedder.vector_number(0) if embedder else 0, workspace)
+    if total and workspace is not None:
+        total = one(connection, _COUNT, *wanted)
     if not total:
         return [], 0
-    numbers = integers(  # the newest first: they are what is pending for the embedder that serves
-        one(
-            connection,
-            "SELECT group_concat(id) FROM (SELECT id FROM chunk WHERE NOT EXISTS"
-            " (SELECT 1 FROM code WHERE code.id = chunk.id + ?) ORDER BY id DESC LIMIT ?)",
-            embedder.vector_number(0) if embedder else 0,
-            limit,
-        )
-    )
+    numbers = integers(one(connection, _NEWEST, *wanted, limit))
     return list(zip(numbers.tolist(), chunks.found(connection, numbers), strict=True)), total
 
 

@@ -155,8 +155,10 @@ class SQLiteStore:
     async def restore_backup(self, source: Path) -> Path | None:
         return await asyncio.to_thread(restore_backup, self._access.path, source, self._access.patience)
 
-    async def pending(self, embedder: EmbedderIdentity, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
-        return await self._access.query(lambda connection: reembedding.pending(connection, embedder, limit))
+    async def pending(
+        self, embedder: EmbedderIdentity, limit: int, workspace: str | None = None
+    ) -> tuple[list[tuple[int, ChunkFound]], int]:
+        return await self._access.query(lambda connection: reembedding.pending(connection, embedder, limit, workspace))
 
     async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
         await self._access.write(lambda connection: reembedding.fill(connection, embedder, vectors))

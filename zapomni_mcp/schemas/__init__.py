@@ -1,7 +1,6 @@
 """What the memory tools take and give, as pydantic models: untrusted data enters here."""
 
 from zapomni_mcp.schemas.requests import (
-    AddAndExtractRequest,
     AddMemoryRequest,
     GetJobRequest,
     GetMemoryRequest,
@@ -28,7 +27,6 @@ from zapomni_mcp.schemas.responses import (
 )
 
 __all__ = [
-    "AddAndExtractRequest",
     "AddMemoryDegraded",
     "AddMemoryQueued",
     "AddMemoryRequest",

@@ -30,18 +30,13 @@ class AddMemoryRequest(_Request):
     text: str = Field(min_length=1, max_length=LONGEST_TEXT)
     metadata: dict[str, Any] = Field(default_factory=dict)
     replaces: str | None = None
+    wait_for_completion: bool = True
 
     @field_validator("text")
     @classmethod
     def is_not_blank(cls, text: str) -> str:
         """Text that says nothing is not remembered."""
         return _not_blank("text", text)
-
-
-class AddAndExtractRequest(AddMemoryRequest):
-    """Arguments of add_memory where a language model reads what is kept."""
-
-    wait_for_completion: bool = True
 
 
 class SearchMemoryRequest(_Request):

@@ -3,7 +3,7 @@
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.hookspecs import hookimpl
 from zapomni_core.tool import Tool
-from zapomni_mcp.tools.add_memory import AddAndExtractTool, AddMemoryTool
+from zapomni_mcp.tools.add_memory import AddMemoryTool
 from zapomni_mcp.tools.delete_memory import DeleteMemoryTool, RestoreMemoryTool
 from zapomni_mcp.tools.get_job import GetJobTool
 from zapomni_mcp.tools.get_memory import GetMemoryTool
@@ -12,7 +12,6 @@ from zapomni_mcp.tools.reprocess_memories import ReprocessMemoriesTool
 from zapomni_mcp.tools.search_memory import SearchMemoryTool
 
 __all__ = [
-    "AddAndExtractTool",
     "AddMemoryTool",
     "DeleteMemoryTool",
     "GetJobTool",
@@ -23,13 +22,13 @@ __all__ = [
     "SearchMemoryTool",
 ]
 
-_TOOLS = (SearchMemoryTool, GetStatsTool, GetMemoryTool, DeleteMemoryTool, RestoreMemoryTool)
+_TOOLS = (AddMemoryTool, SearchMemoryTool, GetStatsTool, GetMemoryTool, DeleteMemoryTool, RestoreMemoryTool)
 
 
 @hookimpl
 def zapomni_tools(engine: MemoryEngine) -> list[Tool]:
     # A tool that has no use costs every conversation its tokens.
     queueing = (GetJobTool,) if engine.can_queue else ()
-    adding, asking = (AddAndExtractTool, (ReprocessMemoriesTool,)) if engine.asks_llm else (AddMemoryTool, ())
-    tools: list[Tool] = [tool(core_engine=engine) for tool in (adding, *_TOOLS, *queueing, *asking)]
+    asking = (ReprocessMemoriesTool,) if engine.asks_llm else ()
+    tools: list[Tool] = [tool(core_engine=engine) for tool in (*_TOOLS, *queueing, *asking)]
     return tools

@@ -4,9 +4,10 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
+from zapomni_core.engine import MemoryEngine
 from zapomni_core.models import MemoryResult
+from zapomni_core.responses import ErrorResponse, response_schema
 from zapomni_mcp.schemas import (
-    AddAndExtractRequest,
     AddMemoryDegraded,
     AddMemoryQueued,
     AddMemoryRequest,
@@ -19,11 +20,21 @@ _HEADLINES = {
     "existing": "Already remembered: the same text with the same metadata is kept once.",
     "restored": "This memory had been deleted; it is restored.",
 }
-_WAIT = {"type": ["boolean", "null"], "description": "Wait until entities are extracted.", "default": True}
+_WAIT: dict[str, Any] = {
+    "wait_for_completion": {
+        "type": ["boolean", "null"],
+        "description": "Wait until entities are extracted.",
+        "default": True,
+    }
+}
 
 
 class AddMemoryTool(MemoryTool[AddMemoryRequest]):
-    """Keeps text or code; the answer comes when it is durable and can be found."""
+    """Keeps text or code; the answer comes when it is durable and can be found.
+
+    `wait_for_completion` is always accepted. It is advertised where a language model extracts entities, and has no effect
+    elsewhere.
+    """
 
     name = "add_memory"
     title = "Remember"
@@ -56,12 +67,27 @@ class AddMemoryTool(MemoryTool[AddMemoryRequest]):
         "idempotentHint": True,
         "openWorldHint": False,
     }
+    unlisted_arguments: ClassVar[dict[str, Any]] = _WAIT
     request = AddMemoryRequest
     responses: ClassVar[tuple[type[BaseModel], ...]] = (AddMemoryResponse,)
 
+    def __init__(self, core_engine: MemoryEngine) -> None:
+        super().__init__(core_engine)
+        if core_engine.asks_llm is True:  # a mock engine says neither
+            self._offer_extraction()
+
+    def _offer_extraction(self) -> None:
+        """Advertise what depends on a language model; a tool without one spares every conversation the tokens."""
+        properties = {**self.input_schema["properties"], **_WAIT}
+        responses = (AddMemoryResponse, AddMemoryDegraded, AddMemoryQueued)
+        self.input_schema = {**self.input_schema, "properties": properties}  # type: ignore[misc]
+        self.annotations = {**self.annotations, "openWorldHint": True}  # type: ignore[misc]
+        self.responses = responses  # type: ignore[misc]
+        self.output_schema = response_schema(*responses, ErrorResponse)
+
     async def _answer(self, request: AddMemoryRequest) -> dict[str, Any]:
         more: dict[str, Any] = {} if request.replaces is None else {"replaces": request.replaces}
-        if isinstance(request, AddAndExtractRequest) and not request.wait_for_completion:
+        if not request.wait_for_completion:
             more["wait_for_completion"] = False
         result = await self.core_engine.add_memory(text=request.text, metadata=request.metadata, **more)
         self.logger.info("memory_added", extra={"memory_id": result.memory_id, "chunks": result.chunks_created})
@@ -75,18 +101,6 @@ class AddMemoryTool(MemoryTool[AddMemoryRequest]):
     def _format_success(self, result: MemoryResult) -> dict[str, Any]:
         """The answer that says what was kept."""
         return answer(_readable(result), _structured(result))
-
-
-class AddAndExtractTool(AddMemoryTool):
-    """The same where a language model reads what is kept: one can wait for that or not, and it may be away."""
-
-    input_schema: ClassVar[dict[str, Any]] = {
-        **AddMemoryTool.input_schema,
-        "properties": {**AddMemoryTool.input_schema["properties"], "wait_for_completion": _WAIT},
-    }
-    annotations: ClassVar[dict[str, bool]] = {**AddMemoryTool.annotations, "openWorldHint": True}
-    request = AddAndExtractRequest
-    responses: ClassVar[tuple[type[BaseModel], ...]] = (AddMemoryResponse, AddMemoryDegraded, AddMemoryQueued)
 
 
 def _readable(result: MemoryResult) -> str:

@@ -183,7 +183,7 @@ async def test_a_job_that_fails_for_good_is_an_error_that_says_so(graph_app, sto
     engine = MemoryEngine(Settings(store=store))
     [job] = await engine.jobs.enqueue("default", [build_job(engine)])
     for number in range(8):  # as if its process had been killed each time
-        assert await engine.jobs.claim(["build_graph:rules"], f"worker {number}", lease_seconds=0)
+        assert await engine.jobs.claim(engine.workspace, ["build_graph:rules"], f"worker {number}", lease_seconds=0)
     await engine.close()
     async with graph_app() as app:
         told = await build(app)

@@ -59,7 +59,7 @@ async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, p
 async def test_a_job_that_failed_is_shown_until_another_is_done(graph_app, store, remember):
     engine = MemoryEngine(Settings(store=store))
     [job] = await engine.jobs.enqueue("default", [build_job(engine)])
-    claimed = await engine.jobs.claim(["build_graph:rules"], "test", 60)
+    claimed = await engine.jobs.claim(engine.workspace, ["build_graph:rules"], "test", 60)
     await engine.jobs.fail(claimed.id, "test", "StoreFullError: no room in /home/ada", None)
     await engine.close()
     async with graph_app() as app:
@@ -87,7 +87,7 @@ async def test_a_job_that_is_tried_again_says_after_what(graph_app, store, remem
 async def test_a_job_that_waits_for_something_says_to_see_to_it(graph_app, store, remember):
     engine = MemoryEngine(Settings(store=store))
     [job] = await engine.jobs.enqueue("default", [build_job(engine)])
-    await engine.jobs.claim(["build_graph:rules"], "test", 60)
+    await engine.jobs.claim(engine.workspace, ["build_graph:rules"], "test", 60)
     later = datetime.now(UTC) + timedelta(hours=1)
     await engine.jobs.release(job.id, "test", later, "LLM API key is invalid. Check your OPENAI_API_KEY.")
     await engine.close()

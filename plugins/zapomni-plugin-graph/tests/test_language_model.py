@@ -51,6 +51,39 @@ async def test_while_the_model_is_away_the_job_waits_and_says_why(asking, rememb
     assert "Next: see to what the job waits for" in text_of(status)
 
 
+async def test_the_answer_tells_a_program_what_the_job_waits_for(asking, remember, server):
+    await remember("Ada has a cat.")
+    server.always(refuse(401))
+    async with asking() as app:
+        for _ in range(2):  # the second time the model is not asked
+            told = (await app.call("build_graph"))["structuredContent"]
+            assert (told["status"], told["error_code"]) == ("queued", "INVALID_API_KEY")
+            assert told["suggestion"]
+            assert told["retry_after_seconds"] > 0
+    assert server.count == 1
+
+
+async def test_a_key_that_was_corrected_is_used_by_the_next_call(asking, remember, server):
+    await remember("Ada has a cat.")
+    server.always(refuse(401))
+    async with asking() as app:
+        assert (await app.call("build_graph"))["structuredContent"]["error_code"] == "INVALID_API_KEY"
+    server.always(answer(ADA))
+    async with asking() as app:
+        told = (await app.call("build_graph"))["structuredContent"]
+    assert (told["status"], told["memories_unread"]) == ("success", 0)
+
+
+async def test_a_model_that_is_back_is_asked_by_the_next_call(asking, remember, server):
+    await remember("Ada has a cat.")
+    server.always(refuse(500))
+    async with asking() as app:
+        assert (await app.call("build_graph"))["structuredContent"]["error_code"] == "SERVER_ERROR"
+        server.always(answer(ADA))
+        told = (await app.call("build_graph"))["structuredContent"]
+    assert (told["status"], told["memories_unread"], told["entities"]) == ("success", 0, 1)
+
+
 async def test_a_memory_that_the_model_answers_with_nonsense_is_left_out(asking, remember, server):
     await remember("Ada has a cat.")
     server.always(say("I would rather talk about cats."))

@@ -35,7 +35,7 @@ async def test_reindexing_gives_entities_vectors_by_the_new_embedder(store):
 async def test_reindexing_leaves_no_vectors_of_entities_by_the_old_embedder(store, tmp_path):
     old = HashingEmbedder(EMBEDDER.dimension)
     old.identity = EMBEDDER
-    assert await embed_entities(store, old) == 2
+    assert await embed_entities(store, old, WORKSPACE) == 2
     await reindex(store, HashingEmbedder(40, name="new"))
     with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
         for table in ("entity_vector", "entity_code"):
@@ -45,17 +45,17 @@ async def test_reindexing_leaves_no_vectors_of_entities_by_the_old_embedder(stor
 async def test_entities_get_only_the_vectors_that_they_lack(store):
     embedder = HashingEmbedder(EMBEDDER.dimension)
     embedder.identity = EMBEDDER
-    assert await embed_entities(store, embedder) == 2
-    assert await embed_entities(store, embedder) == 0
+    assert await embed_entities(store, embedder, WORKSPACE) == 2
+    assert await embed_entities(store, embedder, WORKSPACE) == 0
     await mention(store, "Alan", "Alan")
-    assert await embed_entities(store, embedder) == 1
+    assert await embed_entities(store, embedder, WORKSPACE) == 1
 
 
 async def test_nothing_is_made_by_an_embedder_that_does_not_serve(store):
     with pytest.raises(EmbedderMismatchError):
-        await embed_entities(store, HashingEmbedder(40, name="new"))
+        await embed_entities(store, HashingEmbedder(40, name="new"), WORKSPACE)
     assert await store.embedder() == EMBEDDER
 
 
 async def test_a_store_without_a_graph_has_no_entities_to_embed():
-    assert await embed_entities(object(), HashingEmbedder(8)) == 0
+    assert await embed_entities(object(), HashingEmbedder(8), WORKSPACE) == 0

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import apsw
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import JobCounts, NewJob
 from zapomni_db.sqlite import SQLiteStore, schema
@@ -34,7 +34,7 @@ def set_clock(monkeypatch):
 async def finish(store, count, lease=60):
     await store.jobs.enqueue("default", [NewJob(kind="read")] * count)
     for _ in range(count):
-        job = await store.jobs.claim(["read"], "me", lease)
+        job = await store.jobs.claim(WORKSPACE, ["read"], "me", lease)
         await store.jobs.finish(job.id, "me", {})
 
 
@@ -49,7 +49,7 @@ async def test_jobs_that_were_done_a_week_ago_are_forgotten_bit_by_bit(store, pa
 
 async def test_jobs_that_failed_are_never_forgotten_by_themselves(store, path):
     await store.jobs.enqueue("default", [NewJob(kind="read")])
-    job = await store.jobs.claim(["read"], "me", 60)
+    job = await store.jobs.claim(WORKSPACE, ["read"], "me", 60)
     await store.jobs.fail(job.id, "me", "no", None)
     execute(path, "UPDATE job SET updated_at = 0")
     await finish(store, 1)
@@ -60,8 +60,8 @@ async def test_looking_for_jobs_writes_nothing(store, path):
     await finish(store, 1)
     before = path.with_name("memory.db-wal").stat().st_mtime_ns
     for _ in range(3):
-        assert await store.jobs.claim(["read"], "me", 60) is None
-        assert await store.jobs.next_due(["read"]) is None
+        assert await store.jobs.claim(WORKSPACE, ["read"], "me", 60) is None
+        assert await store.jobs.next_due(WORKSPACE, ["read"]) is None
     assert path.with_name("memory.db-wal").stat().st_mtime_ns == before
 
 
@@ -69,8 +69,8 @@ async def test_a_clock_that_is_set_back_holds_no_job_up(store, set_clock):
     set_clock(FIVE_HOURS_AHEAD)
     kept = await store.jobs.enqueue("default", [NewJob(kind="read"), NewJob(kind="read")])
     set_clock(NOON)
-    assert await store.jobs.next_due(["read"]) == NOON
-    claimed = [await store.jobs.claim(["read"], "me", 60) for _ in kept]
+    assert await store.jobs.next_due(WORKSPACE, ["read"]) == NOON
+    claimed = [await store.jobs.claim(WORKSPACE, ["read"], "me", 60) for _ in kept]
     assert [job.id for job in claimed] == [job.id for job in kept]
 
 
@@ -79,22 +79,22 @@ async def test_what_was_put_off_before_the_clock_was_set_back_waits_for_as_long_
     later = NewJob(kind="read", not_before=FIVE_HOURS_AHEAD + timedelta(minutes=10))
     (job,) = await store.jobs.enqueue("default", [later])
     set_clock(NOON)
-    assert await store.jobs.claim(["read"], "me", 60) is None
+    assert await store.jobs.claim(WORKSPACE, ["read"], "me", 60) is None
     due = NOON + timedelta(minutes=10)
-    assert await store.jobs.next_due(["read"]) == due
+    assert await store.jobs.next_due(WORKSPACE, ["read"]) == due
     assert (await store.jobs.get("default", job.id)).not_before == due
     set_clock(due)
-    assert (await store.jobs.claim(["read"], "me", 60)).id == job.id
+    assert (await store.jobs.claim(WORKSPACE, ["read"], "me", 60)).id == job.id
 
 
 async def test_the_lease_of_a_worker_that_died_before_the_clock_was_set_back_ends(store, set_clock):
     set_clock(FIVE_HOURS_AHEAD)
     (job,) = await store.jobs.enqueue("default", [NewJob(kind="read")])
-    await store.jobs.claim(["read"], "dead", 60)
+    await store.jobs.claim(WORKSPACE, ["read"], "dead", 60)
     set_clock(NOON)
-    assert await store.jobs.claim(["read"], "me", 60) is None
+    assert await store.jobs.claim(WORKSPACE, ["read"], "me", 60) is None
     set_clock(NOON + timedelta(seconds=60))
-    assert (await store.jobs.claim(["read"], "me", 60)).id == job.id
+    assert (await store.jobs.claim(WORKSPACE, ["read"], "me", 60)).id == job.id
 
 
 async def test_a_date_stays_when_the_clock_is_set_back(store, set_clock):
@@ -102,15 +102,15 @@ async def test_a_date_stays_when_the_clock_is_set_back(store, set_clock):
     date = FIVE_HOURS_AHEAD + timedelta(hours=3)
     await store.jobs.enqueue("default", [NewJob(kind="read", not_before=date)])
     set_clock(NOON)
-    assert await store.jobs.claim(["read"], "me", 60) is None
-    assert await store.jobs.next_due(["read"]) == date
+    assert await store.jobs.claim(WORKSPACE, ["read"], "me", 60) is None
+    assert await store.jobs.next_due(WORKSPACE, ["read"]) == date
 
 
 @pytest.mark.parametrize(
     ("statement", "index"),
     [
         (
-            "SELECT due_at, id, updated_at FROM job WHERE kind = 'a' AND due_at IS NOT NULL ORDER BY due_at, id LIMIT 1",
+            "SELECT due_at, id, updated_at FROM job WHERE workspace = 'a' AND kind = 'b' AND due_at IS NOT NULL ORDER BY due_at, id LIMIT 1",
             "job_due",
         ),
         (

@@ -461,7 +461,7 @@ async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eye
 
     async with going_on(guest(zapomni_lifespan=lambda: ill())) as app:  # noqa: PLW0108
         server = MCPServer(app.engine, app=app)
-        async with Client(server.protocol, mode="legacy", message_handler=notice) as client:
+        async with Client(server.server, mode="legacy", message_handler=notice) as client:
             assert len((await client.list_tools()).tools) == 3
             fail.set()
             await asyncio.wait_for(changes.wait(), 10)

@@ -62,8 +62,12 @@ class SQLiteGraph:
         wanted = Wanted(depth=depth, direction=direction, types=types, at=at, superseded=superseded, limit=limit)
         return await self._access.query(lambda connection: relating.related(connection, workspace, names, wanted))
 
-    async def without_vector(self, embedder: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
-        return await self._access.query(lambda connection: entity_vectors.without(connection, embedder, limit))
+    async def without_vector(
+        self, embedder: EmbedderIdentity, limit: int, workspace: str | None = None
+    ) -> list[tuple[str, str]]:
+        return await self._access.query(
+            lambda connection: entity_vectors.without(connection, embedder, limit, workspace)
+        )
 
     async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:
         await self._access.write(lambda connection: entity_vectors.fill(connection, embedder, vectors))

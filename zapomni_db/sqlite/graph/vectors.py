@@ -22,13 +22,15 @@ SELECT group_concat(id), CAST(group_concat(bits, '') AS BLOB) FROM (
 )
 """
 _PENDING = """
-SELECT lower(hex(uid)), name FROM entity WHERE NOT EXISTS (SELECT 1 FROM entity_code WHERE id = entity.id + ?)
-ORDER BY id DESC LIMIT ?
+SELECT lower(hex(uid)), name FROM entity WHERE NOT EXISTS (SELECT 1 FROM entity_code WHERE id = entity.id + ?1)
+AND (?2 IS NULL OR workspace = ?2) ORDER BY id DESC LIMIT ?3
 """
 
 
-def without(connection: apsw.Connection, identity: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
-    """Ids and names of entities that have no vector by this embedder, hidden ones too."""
+def without(
+    connection: apsw.Connection, identity: EmbedderIdentity, limit: int, workspace: str | None
+) -> list[tuple[str, str]]:
+    """Ids and names of entities that have no vector by this embedder, hidden ones too; of one workspace or of all."""
     embedder = embedders.find(connection, identity)
     pending = one(connection, "SELECT count(*) FROM entity")
     if embedder:
@@ -36,7 +38,8 @@ def without(connection: apsw.Connection, identity: EmbedderIdentity, limit: int)
         pending -= one(connection, have, *embedder.vector_numbers)
     if pending <= 0:
         return []
-    return list(rows(connection, _PENDING, embedder.vector_number(0) if embedder else 0, min(limit, pending)))
+    first = embedder.vector_number(0) if embedder else 0
+    return list(rows(connection, _PENDING, first, workspace, min(limit, pending)))
 
 
 def fill(connection: apsw.Connection, identity: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
@@ -63,10 +64,18 @@ class BuildGraphTool(GraphTool[BuildGraphRequest]):
         for memory_id in request.memory_ids:
             await live_memory(self.engine, memory_id)
         [job] = await self.engine.submit([build_job(self.engine, request.memory_ids, rebuild=request.rebuild)])
+        if job.state == "queued" and job.error and self.engine.llm_available is not False:
+            job = await self._hastened(job)
         job = await self._watched(job)
         if job.state == "done":
             return await self._told(job)
-        return _failed(job) if job.state == "failed" else _queued(job)
+        return _failed(job) if job.state == "failed" else self._queued(job)
+
+    async def _hastened(self, job: Job) -> Job:
+        """A job that waits because of an earlier failure, to be tried now: its cause may be gone."""
+        await self.engine.jobs.schedule(self.engine.workspace, job.id, datetime.now(UTC))
+        self.engine.look_for_jobs()
+        return await self.engine.get_job(job.id)
 
     async def _watched(self, job: Job) -> Job:
         """The job when it is done, has failed or must wait; or as it is when the time is up."""
@@ -99,6 +108,29 @@ class BuildGraphTool(GraphTool[BuildGraphRequest]):
         )
         return text, response
 
+    def _queued(self, job: Job) -> tuple[str, BaseModel]:
+        more = {}
+        if job.postponed_since and job.error:
+            how = f"It waits: {job.error}"
+            more = _why(job, self.engine.llm_state or {})
+        elif job.error:
+            how = "It failed, and is tried again."
+        else:
+            how = job.message[:1].upper() + job.message[1:] + "." if job.message else "It has not begun."
+        text = f"The graph is built in the background, and nothing has to be sent again. {how} graph_status shows how far it is."
+        response = BuildGraphQueuedResponse(message=text, job_id=job.id, progress=job.progress, **more)
+        return f"{text}\nJob: {job.id}", response
+
+
+def _why(job: Job, llm: Mapping[str, Any]) -> dict[str, Any]:
+    """What a program is told of a job that waits for a language model."""
+    seconds = (job.not_before - datetime.now(UTC)).total_seconds()
+    return {
+        "error_code": llm.get("error_code"),
+        "suggestion": llm.get("suggestion"),
+        "retry_after_seconds": round(max(seconds, 0.0), 1),
+    }
+
 
 def _missing(result: Mapping[str, Any]) -> Iterator[str]:
     """What a job that is done could not do."""
@@ -111,18 +143,6 @@ def _missing(result: Mapping[str, Any]) -> Iterator[str]:
 def _size(counts: GraphCounts, left: int) -> str:
     size = f"{graph_words(counts.entities, counts.relations)}."
     return f"{size} {unread_words(left)}" if left > 0 else size
-
-
-def _queued(job: Job) -> tuple[str, BaseModel]:
-    if job.postponed_since:
-        how = f"It waits: {job.error}"
-    elif job.error:
-        how = "It failed, and is tried again."
-    else:
-        how = job.message[:1].upper() + job.message[1:] + "." if job.message else "It has not begun."
-    text = f"The graph is built in the background, and nothing has to be sent again. {how} graph_status shows how far it is."
-    response = BuildGraphQueuedResponse(message=text, job_id=job.id, progress=job.progress)
-    return f"{text}\nJob: {job.id}", response
 
 
 def _failed(job: Job) -> tuple[str, BaseModel]:

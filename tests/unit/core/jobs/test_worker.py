@@ -44,6 +44,7 @@ async def test_a_job_is_done_in_its_workspace_and_its_result_is_kept(working):
 
     async with working(note) as (engine, worker):
         elsewhere = engine.in_workspace("elsewhere")
+        worker.serve(elsewhere)
         job_id = await queue(elsewhere, NewJob(kind="test", payload={"text": "bees"}))
         worker.wake()
         done = await in_state(elsewhere, job_id, "done")
@@ -162,9 +163,9 @@ async def test_a_job_that_ended_its_process_each_time_is_not_begun_again(working
     async with working(begin, attempts=2) as (engine, worker):
         (made,) = await engine.jobs.enqueue(engine.workspace, [NewJob(kind="strange")])
         for _ in range(2):
-            assert await engine.jobs.claim(["strange"], "killed", 0)
-        job = await engine.jobs.claim(["strange"], worker.name, 60)
-        await worker._do(job)
+            assert await engine.jobs.claim(engine.workspace, ["strange"], "killed", 0)
+        job = await engine.jobs.claim(engine.workspace, ["strange"], worker.name, 60)
+        await worker._do(engine, job)
         failed = await in_state(engine, made.id, "failed")
         assert failed.error == "ProcessingError: its process ended 2 times while it ran"
         assert begun == []
@@ -313,7 +314,7 @@ async def test_a_job_that_another_worker_took_over_is_cancelled_and_left_to_it(w
         worker.wake()
         await asyncio.wait_for(begun.wait(), 60)
         await engine.jobs.release(job_id, worker.name)
-        assert await engine.jobs.claim(["test"], "another", 1000)
+        assert await engine.jobs.claim(engine.workspace, ["test"], "another", 1000)
         await asyncio.wait_for(cancelled.wait(), 60)
         assert await engine.jobs.finish(job_id, "another", {"by": "another"})
         assert (await engine.get_job(job_id)).result == {"by": "another"}
@@ -429,7 +430,7 @@ async def test_vectors_that_failed_for_good_are_made_by_the_next_worker_unless_t
     engine = make_engine()
     failed = await queue(engine, NewJob(kind="embed", key="embed"))
     for _ in range(begun):
-        await engine.jobs.claim(["embed"], "before", 0)
+        await engine.jobs.claim(engine.workspace, ["embed"], "before", 0)
     await engine.jobs.fail(failed, "before", "postponed for more than 7 days: the embedder fails", None)
     worker = Worker(engine, Kinds(offered(embed=nothing, test=nothing), Settings()), attempts=2)
     working = asyncio.create_task(worker.run())

@@ -37,7 +37,7 @@ async def test_what_is_submitted_is_done_without_a_server(make_engine):
     assert len(workers()) == 1
 
 
-async def test_one_worker_serves_all_workspaces(make_engine):
+async def test_one_worker_serves_every_workspace_in_which_jobs_are_submitted_here(make_engine):
     engine = make_engine(test=count)
     for workspace in ("one", "two"):
         bound = engine.in_workspace(workspace)

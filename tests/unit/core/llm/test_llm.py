@@ -82,6 +82,8 @@ def test_its_state_can_be_shown(server):
         "available": True,
         "asked": 0,
         "problem": None,
+        "error_code": None,
+        "suggestion": None,
     }
 
 

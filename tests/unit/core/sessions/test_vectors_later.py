@@ -47,8 +47,9 @@ def embedder():
 async def make_engine(tmp_path, embedder):
     made = []
 
-    def make(providers=BUILT_IN_ONES):
-        made.append(MemoryEngine(Settings(), providers, store=SQLiteStore(tmp_path / "memory.db"), embedder=embedder))
+    def make(providers=BUILT_IN_ONES, **settings):
+        store = SQLiteStore(tmp_path / "memory.db")
+        made.append(MemoryEngine(Settings(**settings), providers, store=store, embedder=embedder))
         return made[-1]
 
     yield make
@@ -175,6 +176,26 @@ async def test_only_chunks_that_meet_the_filters_count(make_engine, embedder):
     await engine.add_memory("herons on the lake")
     assert (await engine.search_memory("heron", filters={"kind": "memory"})).degraded is None
     assert (await engine.search_memory("heron", filters={"kind": "document"})).chunks_without_vector == 1
+
+
+async def test_what_waits_in_another_workspace_is_not_sent_to_the_embedder_of_this_one(make_engine, embedder):
+    alpha = make_engine(workspace="alpha")
+    private = await alpha.add_memory("Ada Lovelace knows Grace Hopper.")
+    embedder.fails = True
+    await MemoryManager(alpha).store_message(uuid4(), "user", "a heron of alpha")
+    await alpha.graph.record("alpha", private.memory_id, await alpha.extract("Ada Lovelace knows Grace Hopper."))
+    assert not await alpha.settle()
+    embedder.fails = False
+    embedder.embedded.clear()
+    beta = make_engine(workspace="beta")
+    await MemoryManager(beta).store_message(uuid4(), "user", "a heron of beta")
+    assert await beta.settle()
+    await beta.embed_entities()
+    assert embedder.embedded == ["a heron of beta"]
+    assert await waiting(beta) == 1
+    await beta.jobs.retry("alpha")
+    assert await beta.settle()
+    assert embedder.embedded == ["a heron of beta"]
 
 
 async def test_closing_makes_the_vectors_that_are_waited_for(make_engine, monkeypatch):

@@ -46,7 +46,7 @@ def fail(on_queue, queue):
         (job_id,) = queue("fails")
 
         async def work(jobs):
-            await jobs.claim(["fails"], "me", 60)
+            await jobs.claim("default", ["fails"], "me", 60)
             await jobs.fail(job_id, "me", error, None)
 
         on_queue(work)
@@ -63,7 +63,7 @@ def finish(on_queue, queue):
         (job_id,) = queue("finishes")
 
         async def work(jobs):
-            await jobs.claim(["finishes"], "me", 60)
+            await jobs.claim("default", ["finishes"], "me", 60)
             await jobs.finish(job_id, "me", {})
 
         on_queue(work)
@@ -106,7 +106,7 @@ def test_a_running_job_is_listed_with_its_progress(run, queue, on_queue):
     (job_id,) = queue()
 
     async def work(jobs):
-        await jobs.claim(["read"], "me", 60)
+        await jobs.claim("default", ["read"], "me", 60)
         await jobs.renew(job_id, "me", 60, 0.5, "half of it")
 
     on_queue(work)
@@ -168,7 +168,7 @@ def test_a_job_is_shown_whole(run, queue, on_queue):
     assert "not before: " in shown
 
     async def work(jobs):
-        job = await jobs.claim(["read"], "me", 60)
+        job = await jobs.claim("default", ["read"], "me", 60)
         await jobs.release(job_id, "me", job.not_before, "away")
 
     on_queue(work)
@@ -177,7 +177,7 @@ def test_a_job_is_shown_whole(run, queue, on_queue):
     assert "last error: away\n" in shown
 
     async def finish(jobs):
-        await jobs.claim(["read"], "me", 60)
+        await jobs.claim("default", ["read"], "me", 60)
         await jobs.finish(job_id, "me", {"found": 3})
 
     on_queue(finish)
@@ -218,7 +218,7 @@ def test_what_is_to_be_tried_again_must_be_said(run, args):
 
 def test_jobs_are_dropped_unless_they_run(run, document, queue, fail, on_queue):
     (running,) = queue()
-    on_queue(lambda jobs: jobs.claim(["read"], "me", 3600))
+    on_queue(lambda jobs: jobs.claim("default", ["read"], "me", 3600))
     result = run("jobs", "drop", fail(), running)
     assert (result.exit_code, result.stdout) == (1, "Dropped 1 job.\n")
     assert result.stderr == "Error: 1 job not dropped: not there, or running\n"

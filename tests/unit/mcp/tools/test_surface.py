@@ -72,7 +72,8 @@ class TestEachTool:
 
     def test_its_schema_and_its_request_model_have_the_same_fields(self, tools, name):
         schema, model = tools[name].input_schema, tools[name].request.model_json_schema()
-        assert list(schema["properties"]) == list(model.get("properties", {}))
+        unlisted = getattr(tools[name], "unlisted_arguments", {})
+        assert [*schema["properties"], *unlisted] == list(model.get("properties", {}))
         assert schema.get("required", []) == model.get("required", [])
         assert schema["additionalProperties"] is model["additionalProperties"] is False
 
