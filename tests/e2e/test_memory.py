@@ -4,7 +4,6 @@ The long text has 300,000 characters here, and all of the 10,000,000 that are al
 """
 
 import asyncio
-import time
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import count
@@ -119,8 +118,9 @@ def test_what_is_wrong_is_an_answer_that_names_field_and_rule(tmp_path, era):
             ({"text": "x", "metadata": {"tags": "one"}}, "Error: metadata.tags must be a list of texts"),
             ({"text": "x", "metadata": {"in": deep}}, "Error: metadata must not be nested more than 100 levels deep"),
             ({"text": " "}, "Error: text cannot be empty or whitespace-only"),
-            ({"text": "x" * (MOST + 1)}, "Error: text must have at most 10000000 characters"),
-            ({"txet": "x"}, "Error: text is required"),
+            ({"text": ""}, "Error: text cannot be empty or whitespace-only"),
+            ({"text": "x" * (MOST + 1)}, "Error: text exceeds maximum length (10,000,000 characters)"),
+            ({"txet": "x"}, "Error: field required: text"),
         ]:
             result = visitor.call("add_memory", arguments)
             assert result.is_error
@@ -128,6 +128,60 @@ def test_what_is_wrong_is_an_answer_that_names_field_and_rule(tmp_path, era):
             assert result.structured_content["error_type"] == "validation"
         kept = ask(visitor, "add_memory", text="Deep.", metadata=deep)
         assert ask(visitor, "get_memory", memory_id=kept["memory_id"])["metadata"] == deep
+
+
+PICKY = """
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from zapomni_core.plugin import InvalidInputError, hookimpl, tool
+
+def refuse(word):
+    raise ValueError(f"{word} is not welcome")
+
+@tool
+async def take(word: Annotated[str, AfterValidator(refuse)]) -> str:
+    \"\"\"Take no word, because its validator refuses every one.\"\"\"
+    return word
+
+@tool
+async def keep(word: str) -> str:
+    \"\"\"Keep no word, because the tool refuses every one.\"\"\"
+    raise InvalidInputError("word must be another one")
+
+@hookimpl
+def zapomni_tools():
+    return [take, keep]
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field", "rule"),
+    [
+        ("add_memory", {"metadata": {"note": "sesame"}}, "text", "required"),
+        ("add_memory", {"text": "", "metadata": {"note": "sesame"}}, "text", "empty"),
+        ("add_memory", {"text": " \n", "metadata": {"note": "sesame"}}, "text", "empty"),
+        ("add_memory", {"text": "sesame" * MOST}, "text", "maximum length"),
+        ("add_memory", {"text": "x", "metadata": {"tags": "sesame"}}, "metadata.tags", "list"),
+        ("add_memory", {"text": "x", "metadata": "sesame"}, "metadata", "object"),
+        ("search_memory", {"query": "sesame", "limit": 1000}, "limit", "100"),
+        ("take", {"word": "sesame"}, "word", "value_error"),
+        ("keep", {"word": "sesame"}, "word", "another"),
+    ],
+)
+def test_a_wrong_argument_is_logged_by_tool_field_and_rule_and_never_by_value(
+    start, tmp_path, tool, arguments, field, rule
+):
+    (tmp_path / "picky.py").write_text(PICKY)
+    server = start(ZAPOMNI, "serve", "--plugin", tmp_path / "picky.py")
+    server.initialize()
+    assert server.call(tool, arguments)["isError"]
+    assert server.close() == 0
+    [record] = server.log("validation_error")
+    assert (record["level"], record["tool"], record["field"]) == ("warning", tool, field)
+    assert rule in record["rule"]
+    assert "sesame" not in server.log_text()
 
 
 def add_long_text(folder, era, characters, seconds):
