@@ -39,7 +39,11 @@ SETTLE_SECONDS = 5.0
 
 
 class MemoryEngine:
-    """One workspace's memory. Built at once and connected on first use, so that listing tools needs no database."""
+    """One workspace's memory. Built at once and connected on first use, so that listing tools needs no database.
+
+    Without `settings` it uses those of the user, from the settings file and the environment, as the server does;
+    ConfigurationError where they are wrong. A store, an embedder or an extractor that is given is used instead of theirs.
+    """
 
     def __init__(
         self,
@@ -50,7 +54,7 @@ class MemoryEngine:
         embedder: "Embedder | None" = None,
         extractor: "Extractor | None" = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = settings or _users_settings()
         self.workspace = self.settings.workspace
         self.host_stats: Callable[[], HostStats] = HostStats
         self._parts = Parts(self.settings, providers, store, embedder, extractor)
@@ -451,6 +455,12 @@ class MemoryEngine:
         if memory is None:
             raise MemoryNotFoundError(f"there is no {what} {memory_id[:100]} in workspace '{self.workspace}'")
         return memory
+
+
+def _users_settings() -> Settings:
+    from zapomni_core.config import load
+
+    return load().settings
 
 
 def _days_ago(days: float) -> float:
