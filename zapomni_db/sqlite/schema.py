@@ -8,7 +8,7 @@ import apsw
 
 from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.conversations.tables import create_conversations
-from zapomni_db.sqlite.facets import ask_for_lists
+from zapomni_db.sqlite.facets import add_missing
 from zapomni_db.sqlite.graph.tables import add_graph
 from zapomni_db.sqlite.job_table import create_job_table
 from zapomni_db.sqlite.witness import Note
@@ -98,8 +98,9 @@ MIGRATIONS: list[Migration] = [
     create_conversations,
     add_graph,
     _link_by_replacement,
-    ask_for_lists,
+    add_missing,
     _count_commits,
+    add_missing,
 ]
 
 

@@ -385,6 +385,13 @@ def test_what_is_there_is_deleted_although_something_else_is_not(zapomni, docume
     assert json.loads(result.stdout) == {"deleted": [memory], "missing": [NOBODY]}
 
 
+def test_a_search_is_narrowed_by_nested_metadata(document, remember):
+    oslo = remember("herons", "--metadata", '{"place": {"city": "Oslo", "year": 2026}}')
+    remember("herons again", "--metadata", '{"place": {"city": "Bergen"}}')
+    found = document("search", "herons", "--filter", '{"place": {"city": "Oslo"}}')
+    assert [hit["memory_id"] for hit in found["hits"]] == [oslo]
+
+
 def test_purging_removes_for_good_what_was_deleted_and_named(zapomni, remember):
     gone, stays = remember("gone"), remember("stays")
     zapomni("delete", gone)
