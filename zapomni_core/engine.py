@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,7 +18,6 @@ from zapomni_core.parts import Parts
 from zapomni_core.provider import Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import Telemetry, timed
-from zapomni_core.tidying import KEEP_DELETED_DAYS, deleted_before
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 from zapomni_db.filters import Filter, parse_filter
 from zapomni_db.texts import check_encodable
@@ -39,7 +39,11 @@ SETTLE_SECONDS = 5.0
 
 
 class MemoryEngine:
-    """One workspace's memory. Built at once and connected on first use, so that listing tools needs no database."""
+    """One workspace's memory. Built at once and connected on first use, so that listing tools needs no database.
+
+    Without `settings` it uses those of the user, from the settings file and the environment, as the server does;
+    ConfigurationError where they are wrong. A store, an embedder or an extractor that is given is used instead of theirs.
+    """
 
     def __init__(
         self,
@@ -50,7 +54,7 @@ class MemoryEngine:
         embedder: "Embedder | None" = None,
         extractor: "Extractor | None" = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = settings or _users_settings()
         self.workspace = self.settings.workspace
         self.host_stats: Callable[[], HostStats] = HostStats
         self._parts = Parts(self.settings, providers, store, embedder, extractor)
@@ -169,9 +173,8 @@ class MemoryEngine:
         return await self._parts.workplace.settle(KIND, SETTLE_SECONDS)
 
     def serve_jobs(self) -> None:
-        """Do jobs and tidy up in this process from the store's first use on; at once where the settings ask for an LLM."""
+        """Do jobs in this process from the store's first use on; at once where the settings ask for an LLM."""
         self._parts.workplace.open(self)
-        self._parts.tidying.open(self.workspace)
         if self.asks_llm:
             self._parts.workplace.begin(self)
 
@@ -349,7 +352,7 @@ class MemoryEngine:
         return self._there(await self._parts.store.get(self.workspace, memory_id), memory_id)
 
     async def delete_memory(self, memory_id: str) -> "Memory":
-        """Hide a memory from every search; it can be restored until it is purged, which a server does after 30 days."""
+        """Hide a memory from every search; it can be restored until `purge` removes it."""
         memory = await self._parts.store.delete(self.workspace, memory_id)
         if memory is None:
             there = await self.get_memory(memory_id)
@@ -368,9 +371,14 @@ class MemoryEngine:
             raise MemoryNotFoundError(f"memory {there.id} is not deleted: there is nothing to restore")
         return self._there(memory, memory_id, "deleted memory")
 
-    async def purge(self, *, days: float = KEEP_DELETED_DAYS, memory_ids: list[str] | None = None) -> int:
-        """Really remove what was deleted longer ago than that; returns how many memories are gone."""
-        return await self._parts.store.purge(self.workspace, deleted_before=deleted_before(days), memory_ids=memory_ids)
+    async def list_deleted(self, *, days: float = 0) -> list[str]:
+        """The ids of the memories that were deleted more than so many days ago, the last deleted first."""
+        return await self._parts.store.list_deleted(self.workspace, deleted_before=_days_ago(days))
+
+    async def purge(self, *, days: float = 0, memory_ids: Sequence[str] | None = None) -> int:
+        """Remove for good what was deleted more than so many days ago, only those named if any are; how many are gone."""
+        before = _days_ago(days)
+        return await self._parts.store.purge(self.workspace, deleted_before=before, memory_ids=memory_ids)
 
     async def health(self) -> list[str]:
         """What keeps the store from being read and written now, a sentence each; quick."""
@@ -460,6 +468,17 @@ class MemoryEngine:
         if memory is None:
             raise MemoryNotFoundError(f"there is no {what} {memory_id[:100]} in workspace '{self.workspace}'")
         return memory
+
+
+def _users_settings() -> Settings:
+    from zapomni_core.config import load
+
+    return load().settings
+
+
+def _days_ago(days: float) -> float:
+    """In seconds since 1970; for 0 days the end of time, because a memory may have been deleted by a clock that was ahead."""
+    return time.time() - days * 24 * 60 * 60 if days else math.inf
 
 
 def _check_query(query: str) -> str:

@@ -11,7 +11,6 @@ from zapomni_core.jobs.workplace import Workplace
 from zapomni_core.provider import Providers, close_part
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import telemetry_for
-from zapomni_core.tidying import Tidying
 from zapomni_db.errors import EmbedderMismatchError
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ class Parts:
         self._wanted_vectors = 0
         self._reused_vectors = 0
         self._queued: int | None = None
-        self.tidying = Tidying()
         self.telemetry = telemetry_for(settings.telemetry, self.store_name)
         self.telemetry.gauge("zapomni.queue.depth", lambda: self._queued)
 
@@ -69,7 +67,6 @@ class Parts:
         if self._store is None:
             self._store = self.providers.make("store", self.store_name, self._settings)
         self.workplace.note_use()
-        self.tidying.note_use(self._store)
         return self._store
 
     @property
@@ -253,7 +250,6 @@ class Parts:
     async def close(self) -> None:
         """Close what was opened."""
         try:
-            await self.tidying.close()
             await self.workplace.close()
             if self._store is not None:
                 await close_part(self._store)

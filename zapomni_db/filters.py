@@ -1,6 +1,6 @@
 """Narrows a search to some memories: what a caller may ask for, and a value that stores translate."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -10,9 +10,12 @@ from zapomni_db.errors import InvalidInputError
 from zapomni_db.texts import check_encodable
 
 Scalar = str | int | float | bool | None
+Wanted = tuple[Scalar, ...] | Mapping[str, "Wanted"]
+"""What a metadata value must be: any of these values, or an object that holds at least these keys."""
 
 MOST_PARTS = 100
-"""Tags and metadata keys that one filter may ask for: more than anybody means, and what every store can take."""
+"""Tags and metadata values that one filter may ask for: more than anybody means, and what every store can take."""
+DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +23,7 @@ class Filter:
     """What a memory must be to be searched. An empty part asks for nothing.
 
     `tags` must all be there; of `sources`, `kinds`, `conversations`, `authors` and of each metadata key, any one value.
-    Metadata that is a list has each of its values. Dates are inclusive, on the timestamp, else on the creation.
+    Metadata that is a list has each of its values. An object must hold what is asked of its keys, and may hold more. Dates are inclusive, on the timestamp, else on the creation.
     """
 
     tags: tuple[str, ...] = ()
@@ -30,7 +33,7 @@ class Filter:
     authors: tuple[str, ...] = ()
     date_from: datetime | None = None
     date_to: datetime | None = None
-    metadata: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    metadata: Mapping[str, Wanted] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return self != Filter()
@@ -40,6 +43,19 @@ class Filter:
         """How many things it asks for: a part that has several values is one, and so is each metadata key."""
         named = (self.tags, self.sources, self.kinds, self.conversations, self.authors, self.date_from, self.date_to)
         return sum(map(bool, named)) + len(self.metadata)
+
+    @property
+    def metadata_values(self) -> Iterator[tuple[tuple[str, ...], tuple[Scalar, ...]]]:
+        """The path of keys to each value that is asked for, and what it may be."""
+        yield from _leaves((), self.metadata)
+
+
+def _leaves(path: tuple[str, ...], wanted: Wanted) -> Iterator[tuple[tuple[str, ...], tuple[Scalar, ...]]]:
+    if isinstance(wanted, tuple):
+        yield path, wanted
+        return
+    for key, inner in wanted.items():
+        yield from _leaves((*path, key), inner)
 
 
 _LARGEST_BITS = 10_000  # of a number: Python refuses to write those with more than 4,300 digits
@@ -70,7 +86,7 @@ def parse_filter(filters: Mapping[str, Any] | None) -> Filter:
         elif key in ("date_from", "date_to"):
             parts[key] = _moment(key, value, end=key == "date_to")
         else:
-            parts["metadata"][key] = _scalars("filters", key, value)
+            parts["metadata"][key] = _wanted(f"filters.{key[:100]}", value)
     wanted = _checked("filters", Filter(**parts))
     if wanted.date_from and wanted.date_to and wanted.date_from > wanted.date_to:
         raise InvalidInputError("filters.date_from must not be after filters.date_to")
@@ -83,7 +99,7 @@ def parse_metadata_filter(field: str, filters: Any) -> Filter:
         raise InvalidInputError(f"{field} must be an object")
     asked = _with_text_keys(field, filters or {})
     tags = _texts("tags", asked.pop("tags"), field) if "tags" in asked else ()
-    metadata = {key: _scalars(field, key, value) for key, value in asked.items()}
+    metadata = {key: _wanted(f"{field}.{key[:100]}", value) for key, value in asked.items()}
     return _checked(field, Filter(tags=tags, metadata=metadata))
 
 
@@ -96,7 +112,7 @@ def _with_text_keys(field: str, filters: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _checked(field: str, wanted: Filter) -> Filter:
-    if len(wanted.tags) + len(wanted.metadata) > MOST_PARTS:
+    if len(wanted.tags) + sum(1 for _ in wanted.metadata_values) > MOST_PARTS:
         raise InvalidInputError(f"{field} must not have more than {MOST_PARTS} tags and keys")
     return wanted
 
@@ -123,11 +139,16 @@ def _is_uuid(text: str) -> bool:
     return True
 
 
-def _scalars(field: str, key: str, value: Any) -> tuple[Scalar, ...]:
+def _wanted(name: str, value: Any, depth: int = 1) -> Wanted:
+    """What is asked of metadata; `name` is the argument and its first key, for messages."""
+    if isinstance(value, Mapping) and value and depth < DEEPEST:
+        return {key: _wanted(name, inner, depth + 1) for key, inner in _with_text_keys(name, value).items()}
     values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(one is None or isinstance(one, str | int | float | bool) for one in values):
-        raise InvalidInputError(f"{field}.{key[:100]} must be text, a number, true, false, null, or a list of those")
-    _check_values(f"{field}.{key[:100]}", values)
+        raise InvalidInputError(
+            f"{name} must be text, a number, true, false, null, a list of those, or an object of such values"
+        )
+    _check_values(name, values)
     return tuple(values)
 
 

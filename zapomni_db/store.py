@@ -160,18 +160,20 @@ class MemoryStore(Protocol):
         """
         ...
 
+    async def list_deleted(self, workspace: str, *, deleted_before: float) -> list[str]:
+        """The ids of the memories that were deleted before a moment (seconds since 1970), the last deleted first."""
+        ...
+
     async def purge(
         self,
         workspace: str,
         *,
         deleted_before: float,
         memory_ids: Sequence[str] | None = None,
-        thorough: bool = True,
     ) -> int:
-        """Really remove memories that were deleted before a moment (seconds since 1970); only those named, if any are.
+        """Remove for good memories that were deleted before a moment (seconds since 1970); only those named, unless it is None.
 
-        What they had replaced counts as deleted from now on. A thorough purge leaves no trace in any file, however long that
-        takes; any other may leave some to the next thorough one, rather than let others wait.
+        What they had replaced counts as deleted from now on. No trace is left in any file.
         """
         ...
 

@@ -265,6 +265,21 @@ class MemoryStoreContract(ForgettingContract):
         assert await told() == (None, 0, 0, [])
         assert await other.find_same(WORKSPACE, "same", {}) is None
 
+    async def test_deleted_memories_are_listed_and_purged_by_id(self, store: MemoryStore) -> None:
+        first, second, live = [
+            (await store.add(WORKSPACE, sample_memory(text), EMBEDDER)).memory_id
+            for text in ("first", "second", "live")
+        ]
+        assert await store.list_deleted(WORKSPACE, deleted_before=math.inf) == []
+        for memory_id in (first, second):
+            await store.delete(WORKSPACE, memory_id)
+        assert await store.list_deleted(WORKSPACE, deleted_before=math.inf) == [second, first]
+        assert await store.list_deleted(WORKSPACE, deleted_before=0) == []
+        assert await store.list_deleted("other", deleted_before=math.inf) == []
+        assert await store.purge(WORKSPACE, deleted_before=math.inf, memory_ids=[]) == 0
+        assert await store.purge(WORKSPACE, deleted_before=math.inf, memory_ids=[first, live]) == 1
+        assert await store.list_deleted(WORKSPACE, deleted_before=math.inf) == [second]
+
     async def test_a_cancelled_add_leaves_all_or_nothing(self, store: MemoryStore) -> None:
         await store.add(WORKSPACE, sample_memory("first"), EMBEDDER)
         adding = [asyncio.create_task(store.add(WORKSPACE, sample_memory(f"m {n}"), EMBEDDER)) for n in range(64)]

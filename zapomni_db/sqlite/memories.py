@@ -98,6 +98,12 @@ def find_deleted(connection: apsw.Connection, workspace: str, before: int, limit
     return [Row(*row) for row in found]
 
 
+def list_deleted(connection: apsw.Connection, workspace: str, before: int) -> list[str]:
+    """The ids of the memories that were deleted before a moment, the last deleted first."""
+    statement = "SELECT uid FROM memory WHERE workspace = ? AND deleted_at < ? ORDER BY deleted_at DESC, id DESC"
+    return [uid for (uid,) in rows(connection, statement, workspace, before)]
+
+
 def replaced_by(connection: apsw.Connection, row: Row) -> list[tuple[int, str]]:
     """The numbers and ids of the memories that a memory took the place of, hidden ones too."""
     return list(rows(connection, "SELECT id, uid FROM memory WHERE replaced_by = ? ORDER BY id", row.uid))

@@ -20,7 +20,6 @@ from zapomni_db.sqlite.hiding import delete_replaced
 from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.terms import drop_terms
 
-_QUICKLY_SWEPT = 64 * 2**20  # bytes: written anew in about a second, for which others wait
 _STATE = "SELECT value FROM meta WHERE key = 'sweep'"
 _REMOVED, _WRITTEN_ANEW = 1, 2  # how far it is: rows are gone; the file is written anew, and the -wal holds the old one
 BATCH = 200  # memories removed in one transaction: others wait for it
@@ -37,12 +36,9 @@ def purge_named(connection: apsw.Connection, workspace: str, before: int, uids: 
     return _remove(connection, [row for row in found if row and row.deleted_at is not None and row.deleted_at < before])
 
 
-def is_sweep_due(connection: apsw.Connection, *, thorough: bool) -> bool:
-    """Whether something was removed and its traces were not; only where a sweep is quick, unless it shall be thorough."""
-    state = one(connection, _STATE)
-    if state != _REMOVED or thorough:
-        return state is not None
-    return bool(connection.pragma("page_count") * connection.pragma("page_size") <= _QUICKLY_SWEPT)
+def is_sweep_due(connection: apsw.Connection) -> bool:
+    """Whether something was removed and its traces were not."""
+    return one(connection, _STATE) is not None
 
 
 def sweep(connection: apsw.Connection) -> bool:

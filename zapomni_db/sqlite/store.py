@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +29,7 @@ from zapomni_db.store import Snapshot
 
 _END_OF_TIME = 253_402_300_800  # seconds to the year 10000: "whenever it was deleted"
 SWEEP_SECONDS = 60.0
-"""For how long a thorough purge waits for those who read."""
+"""For how long a purge waits for those who read."""
 SWEEP_PAUSE = 0.2
 
 T = TypeVar("T")
@@ -65,36 +66,42 @@ class SQLiteStore:
     async def restore(self, workspace: str, memory_id: str) -> Memory | None:
         return await self._access.write(lambda connection: hiding.restore(connection, workspace, memory_id))
 
+    async def list_deleted(self, workspace: str, *, deleted_before: float) -> list[str]:
+        check_text("workspace", workspace)
+        before = _micros(deleted_before)
+        return await self._access.query(lambda connection: memories.list_deleted(connection, workspace, before))
+
     async def purge(
         self,
         workspace: str,
         *,
         deleted_before: float,
         memory_ids: Sequence[str] | None = None,
-        thorough: bool = True,
     ) -> int:
         check_text("workspace", workspace)
-        before = int(min(deleted_before, _END_OF_TIME) * 1_000_000)
+        before = _micros(deleted_before)
         removed = 0
         if memory_ids is not None:
-            removed = await self._access.write(
-                lambda connection: purging.purge_named(connection, workspace, before, memory_ids)
-            )
+            for start in range(0, len(memory_ids), purging.BATCH):
+                batch = memory_ids[start : start + purging.BATCH]
+                removed += await self._access.write(
+                    partial(purging.purge_named, workspace=workspace, before=before, uids=batch)
+                )
         else:
             while count := await self._access.write(
                 lambda connection: purging.purge_some(connection, workspace, before)
             ):
                 removed += count
-        if await self._access.query(lambda connection: purging.is_sweep_due(connection, thorough=thorough)):
-            await self._sweep(thorough=thorough)
+        if await self._access.query(purging.is_sweep_due):
+            await self._sweep()
         return removed
 
-    async def _sweep(self, *, thorough: bool) -> None:
-        """Remove the traces of what was purged; a thorough one goes on until nobody reads what was there before."""
+    async def _sweep(self) -> None:
+        """Remove the traces of what was purged, as soon as nobody reads what was there before."""
         begun = time.monotonic()
         left = f"What was purged is gone, but traces of it stay in the files of the store {shown(self._access.path)}"
         try:
-            while not await self._access.write(purging.sweep, alone=True) and thorough:
+            while not await self._access.write(purging.sweep, alone=True):
                 if time.monotonic() - begun > SWEEP_SECONDS:
                     raise StoreUnavailableError(
                         f"{left}, because another process has been reading it for long: purge again later."
@@ -170,3 +177,7 @@ class SQLiteStore:
 
     async def close(self) -> None:
         await self._access.close()
+
+
+def _micros(seconds: float) -> int:
+    return int(min(seconds, _END_OF_TIME) * 1_000_000)

@@ -134,7 +134,7 @@ async def _store(engine: MemoryEngine) -> list[Finding]:
         return [Finding("fail", "store", f"{type(error).__name__}: {error}", "ask the author of the store's plugin")]
     size = f"{stats.database_size_mb:.1f} MB"
     whole = Finding("ok", "store", f"{stats.store} at {stats.location}, {size}; all of it is as it was stored")
-    return [whole, *findings.vectors(without_vector), *await _embedder(engine)]
+    return [whole, *findings.deleted(stats), *findings.vectors(without_vector), *await _embedder(engine)]
 
 
 async def _embedder(engine: MemoryEngine) -> list[Finding]:

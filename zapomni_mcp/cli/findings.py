@@ -14,6 +14,7 @@ from zapomni_core.host.lint import lint, tokens
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.validation import CheckedTool
+from zapomni_core.models import EngineStats
 from zapomni_core.settings import normalise
 from zapomni_mcp.cli.names import hint
 from zapomni_mcp.config import Config
@@ -133,6 +134,13 @@ def _language_model(name: str, llm: Mapping[str, Any]) -> Finding:
     if problem := llm.get("problem"):
         return Finding("fail", "extractor", f"{asked}: {problem}", "set the key, or choose another provider")
     return Finding("ok", "extractor", f"{asked}, which is asked when a memory is added")
+
+
+def deleted(stats: EngineStats) -> Iterator[Finding]:
+    """How many deleted memories are kept; nothing where there are none."""
+    if stats.deleted_memories:
+        kept = f"{stats.deleted_memories:,} in workspace '{stats.graph_name}', kept until: zapomni purge"
+        yield Finding("ok", "deleted memories", kept)
 
 
 def vectors(missing: int) -> Iterator[Finding]:

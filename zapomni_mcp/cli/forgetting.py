@@ -1,4 +1,4 @@
-"""`zapomni delete`, `restore` and `purge`: hide memories, bring them back, and really remove them."""
+"""`zapomni delete`, `restore` and `purge`: hide memories, bring them back, and remove them for good."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zapomni_core.tidying import KEEP_DELETED_DAYS
 from zapomni_db.errors import MemoryNotFoundError
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.output import one_line
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from zapomni_db.records import Memory
 
 LONGEST_DAYS = 36_500
+MOST_SHOWN = 20
 
 
 @click.command()
@@ -27,7 +27,7 @@ LONGEST_DAYS = 36_500
 def delete(session: Session, memory_ids: tuple[str, ...]) -> None:
     """Hide memories from every search.
 
-    They can be brought back with zapomni restore for 30 days, unless zapomni purge removes them. Exits with 1 when one is not there.
+    zapomni restore brings them back, until zapomni purge removes them. Exits with 1 when one is not there.
     """
 
     async def work(engine: "MemoryEngine") -> int:
@@ -64,30 +64,30 @@ def restore(session: Session, memory_ids: tuple[str, ...]) -> None:
 @click.option(
     "--days",
     type=click.IntRange(0, LONGEST_DAYS),
+    default=0,
     metavar="N",
-    help=f"Only what was deleted longer ago than that: {KEEP_DELETED_DAYS}, or 0 where IDs are given.",
+    help="Only what was deleted more than N days ago.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_session
-def purge(session: Session, memory_ids: tuple[str, ...], days: int | None, yes: bool) -> None:
-    """Really remove deleted memories: text, vectors and all.
+def purge(session: Session, memory_ids: tuple[str, ...], days: int, yes: bool) -> None:
+    """Remove deleted memories for good: text, vectors and all.
 
-    All that were deleted more than 30 days ago, or those named. A memory that is not deleted is left alone.
+    All deleted memories, or those named; shows them and asks first. A memory that is not deleted is left alone.
     """
-    if days is None:
-        days = 0 if memory_ids else KEEP_DELETED_DAYS
-    if not yes:
-        _ask(memory_ids, days)
+    chosen = memory_ids or None if yes else _ask(session, memory_ids, days)
 
     async def work(engine: "MemoryEngine") -> int:
-        removed = await engine.purge(days=days, memory_ids=list(memory_ids) or None)
+        removed = await engine.purge(days=days, memory_ids=chosen)
         if session.as_json:
             session.out.json({"removed": removed})
         else:
             session.out.text(f"Removed {_memories(removed)} for good.")
         left = len(set(memory_ids)) - removed if memory_ids else 0
         if left:
-            click.echo(f"Error: {_memories(left)} not removed: not there, not deleted, or too lately", err=True)
+            click.echo(
+                f"Error: {_memories(left)} not removed: not there, not deleted, or deleted too recently", err=True
+            )
         return int(left > 0)
 
     session.run(work)
@@ -150,13 +150,24 @@ def _named(memory: "Memory") -> str:
     return f"{memory.id}: {one_line(preview(memory.text))}"
 
 
-def _ask(memory_ids: Sequence[str], days: int) -> None:
-    """Ask before any work: nobody can interrupt a question that is asked within an event loop."""
+def _ask(session: Session, memory_ids: Sequence[str], days: int) -> list[str]:
+    """Show the deleted memories, only those named if any are, and ask; the ids of what was shown and may be removed."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise Refusal("This cannot be undone, and there is no terminal to ask on: add --yes")
-    what = _memories(len(set(memory_ids))) if memory_ids else "all that is deleted"
-    age = f" and was deleted more than {days} days ago" if memory_ids else f", more than {days} days ago"
-    click.confirm(f"Remove {what}{age if days else ''}, for good?", abort=True, err=True)
+
+    async def look(engine: "MemoryEngine") -> "tuple[list[str], list[Memory]]":
+        found = await engine.list_deleted(days=days)
+        chosen = [memory_id for memory_id in found if not memory_ids or memory_id in memory_ids]
+        return chosen, [await engine.get_memory(memory_id) for memory_id in chosen[:MOST_SHOWN]]
+
+    chosen, shown = session.look(look)
+    for memory in shown:
+        click.echo(f"deleted {memory.deleted_at:%Y-%m-%d} {_named(memory)}", err=True)
+    if len(chosen) > len(shown):
+        click.echo(f"and {len(chosen) - len(shown):,} more", err=True)
+    if chosen:
+        click.confirm(f"Remove {_memories(len(chosen))} for good?", abort=True, err=True)
+    return chosen
 
 
 def _memories(count: int) -> str:

@@ -3,9 +3,9 @@
 import asyncio
 import functools
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
 
 Work = Callable[["MemoryEngine"], Awaitable[int]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +35,33 @@ class Session:
 
     def run(self, work: Work) -> NoReturn:
         """Let the work have the engine, and exit with the code that it returns."""
+
+        async def last(app: "App") -> int:
+            code = 1
+            try:
+                code = await self._work(app, work)
+            finally:
+                end_soon(code)  # here already, because asyncio.run waits for the threads of its executor
+            return code
+
+        sys.exit(self._in_app(last))
+
+    def look(self, work: "Callable[[MemoryEngine], Awaitable[T]]") -> T:
+        """Return what the work finds, for a question to the user: Ctrl-C does not interrupt one within an event loop."""
+        return self._in_app(lambda app: self._work(app, work))
+
+    def _in_app(self, work: "Callable[[App], Coroutine[Any, Any, T]]") -> T:
         config = read_config(self.options)
         log_if_asked(config)
         app = compose(self.options, config.settings)
         with told_in_a_sentence(app):
-            code = asyncio.run(self._run(app, work))
-        sys.exit(code)
+            return asyncio.run(work(app))
 
-    async def _run(self, app: "App", work: Work) -> int:
-        code = 1
+    async def _work(self, app: "App", work: "Callable[[MemoryEngine], Awaitable[T]]") -> T:
         try:
-            code = await work(self._engine(app))
+            return await work(self._engine(app))
         finally:
             await app.engine.close()
-            end_soon(code)  # here already, because asyncio.run waits for the threads of its executor
-        return code
 
     def _engine(self, app: "App") -> "MemoryEngine":
         engine: MemoryEngine = app.engine

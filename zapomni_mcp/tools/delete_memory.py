@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.intake import preview
-from zapomni_core.tidying import KEEP_DELETED_DAYS
 from zapomni_db.records import Memory
 from zapomni_mcp.schemas import DeleteMemoryResponse, MemoryIdRequest
 from zapomni_mcp.tools.answering import MemoryTool, answer
@@ -23,9 +22,7 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
 
     name = "delete_memory"
     title = "Forget"
-    description = (
-        f"Forget a memory by its ID, when the user asks for it. It can be restored for {KEEP_DELETED_DAYS} days."
-    )
+    description = "Forget a memory by its ID, when the user asks for it. It can be restored."
     input_schema: ClassVar[dict[str, Any]] = _BY_ID
     annotations: ClassVar[dict[str, bool]] = {
         "readOnlyHint": False,
@@ -38,7 +35,7 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
 
     async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
         memory = await self.core_engine.delete_memory(request.memory_id)
-        undo = f"restore_memory with memory_id {memory.id} brings it back for {KEEP_DELETED_DAYS} days."
+        undo = f"restore_memory with memory_id {memory.id} brings it back."
         if memory.replaces:
             undo += (
                 f" It had replaced {', '.join(memory.replaces)}, which stays out of the search unless you restore it."

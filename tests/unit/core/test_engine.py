@@ -329,16 +329,25 @@ class TestHiding:
         with pytest.raises(MemoryNotFoundError, match="is not deleted: there is nothing to restore"):
             await engine.restore_memory(memory_id)
 
-    async def test_purging_takes_what_was_deleted_long_enough_ago(self, engine):
+    async def test_purging_takes_all_that_is_deleted_or_what_was_deleted_long_enough_ago(self, engine):
         ids = [(await engine.add_memory(f"Fact {number}.")).memory_id for number in range(3)]
         await engine.delete_memory(ids[0])
         await engine.delete_memory(ids[1])
-        assert await engine.purge() == 0
-        assert await engine.purge(days=0, memory_ids=[ids[0]]) == 1
-        assert await engine.purge(days=0) == 1
+        assert await engine.purge(days=1) == 0
+        assert await engine.list_deleted(days=1) == []
+        assert await engine.purge(memory_ids=[ids[0]]) == 1
+        assert await engine.list_deleted() == [ids[1]]
+        assert await engine.purge() == 1
         assert (await engine.get_memory(ids[2])).text == "Fact 2."
         with pytest.raises(MemoryNotFoundError):
             await engine.get_memory(ids[0])
+
+    async def test_what_was_deleted_by_a_clock_that_was_ahead_can_be_purged(self, engine, monkeypatch):
+        memory_id = (await engine.add_memory("Fact.")).memory_id
+        with monkeypatch.context() as patch:
+            patch.setattr("time.time_ns", lambda: (2**31) * 10**9)
+            await engine.delete_memory(memory_id)
+        assert await engine.purge() == 1
 
 
 class TestUnchanged:

@@ -81,20 +81,6 @@ async def test_what_was_deleted_before_its_replacement_was_purged_counts_from_th
     assert (await store.get("default", old)).deleted_at == deleted[0].deleted_at
 
 
-@pytest.mark.parametrize(("most", "is_swept"), [(2**30, True), (1, False)])
-async def test_a_purge_that_need_not_be_thorough_sweeps_only_what_is_swept_quickly(
-    store, path, monkeypatch, most, is_swept
-):
-    monkeypatch.setattr(purging, "_QUICKLY_SWEPT", most)
-    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
-    await store.delete("default", added.memory_id)
-    assert await store.purge("default", deleted_before=float("inf"), thorough=False) == 1
-    assert await store.get("default", added.memory_id) is None
-    assert (traces(path, "zqsecret") == {}) is is_swept
-    await store.purge("default", deleted_before=0)
-    assert traces(path, "zqsecret") == {}
-
-
 @asynccontextmanager
 async def somebody_reading(path):
     """Another store that reads at one moment until the end."""
@@ -134,15 +120,4 @@ async def test_a_purge_that_cannot_end_says_what_is_left(store, path, monkeypatc
         with pytest.raises(StoreUnavailableError, match="traces of it stay in the files"):
             await store.purge("default", deleted_before=float("inf"))
     assert await store.purge("default", deleted_before=float("inf")) == 0
-    assert traces(path, "zqsecret") == {}
-
-
-async def test_a_purge_that_need_not_be_thorough_waits_for_nobody(store, path):
-    added = await store.add("default", sample_memory("zqsecret"), EMBEDDER)
-    await store.delete("default", added.memory_id)
-    async with somebody_reading(path):
-        async with asyncio.timeout(5):
-            assert await store.purge("default", deleted_before=float("inf"), thorough=False) == 1
-            await store.add("default", sample_memory("others go on"), EMBEDDER)
-    await store.purge("default", deleted_before=float("inf"), thorough=False)
     assert traces(path, "zqsecret") == {}

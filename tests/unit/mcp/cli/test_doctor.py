@@ -94,6 +94,14 @@ def test_all_is_well_in_a_good_installation(examine):
     assert "0.1.0, 1 tool" in about(findings, "plugin hello")["detail"]
 
 
+def test_deleted_memories_that_are_kept_are_counted(examine, run, kept_store):
+    (hit,) = json.loads(run("search", "text", "--json").stdout)["hits"]
+    assert run("delete", hit["memory_id"]).exit_code == 0
+    findings, code = examine()
+    assert code == 0
+    assert "1 in workspace 'default'" in about(findings, "deleted memories", "ok")["detail"]
+
+
 def test_the_findings_are_readable_in_80_columns(run):
     result = run("doctor", "--plugin", broken("import_error"))
     assert result.exit_code == 1

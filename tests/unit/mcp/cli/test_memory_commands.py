@@ -389,6 +389,13 @@ def test_what_is_there_is_deleted_although_something_else_is_not(zapomni, docume
     assert json.loads(result.stdout) == {"deleted": [memory], "missing": [NOBODY]}
 
 
+def test_a_search_is_narrowed_by_nested_metadata(document, remember):
+    oslo = remember("herons", "--metadata", '{"place": {"city": "Oslo", "year": 2026}}')
+    remember("herons again", "--metadata", '{"place": {"city": "Bergen"}}')
+    found = document("search", "herons", "--filter", '{"place": {"city": "Oslo"}}')
+    assert [hit["memory_id"] for hit in found["hits"]] == [oslo]
+
+
 def test_purging_removes_for_good_what_was_deleted_and_named(zapomni, remember):
     gone, stays = remember("gone"), remember("stays")
     zapomni("delete", gone)
@@ -399,19 +406,40 @@ def test_purging_removes_for_good_what_was_deleted_and_named(zapomni, remember):
     assert zapomni("get", stays).exit_code == 0
 
 
-def test_purging_without_names_spares_what_was_deleted_lately(zapomni, document, remember):
-    zapomni("delete", remember("lately"))
-    assert document("purge", "--yes") == {"removed": 0}
-    assert zapomni("purge", "--yes", "--days", "0").stdout == "Removed 1 memory for good.\n"
+def test_purging_removes_all_that_is_deleted_unless_days_spare_what_was_deleted_recently(zapomni, document, remember):
+    remember("stays")
+    zapomni("delete", remember("gone"), remember("gone too"))
+    assert document("purge", "--yes", "--days", "1") == {"removed": 0}
+    assert document("purge", "--yes") == {"removed": 2}
+    assert document("stats")["total_memories"] == 1
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 1), ("y", 0, 0)])
-def test_purging_asks_on_a_terminal(zapomni, start, embedders, document, remember, answer, code, left):
-    zapomni("delete", remember("gone"))
-    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge", "--days", "0", typed=f"{answer}\n")
+def test_purging_shows_what_it_would_remove_and_asks_on_a_terminal(
+    zapomni, start, embedders, document, remember, answer, code, left
+):
+    stays, gone = remember("stays"), remember("gone")
+    zapomni("delete", gone)
+    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge", typed=f"{answer}\n")
     assert (ended, "Removed" in output) == (code, left == 0), errors
-    assert "Remove all that is deleted, for good? [y/N]" in errors
+    assert f"{gone}: gone" in errors
+    assert stays not in errors
     assert document("stats")["deleted_memories"] == left
+
+
+def test_purging_by_name_asks_only_about_what_is_named_and_deleted(zapomni, start, embedders, document, remember):
+    stays, gone, other = remember("stays"), remember("gone"), remember("other")
+    zapomni("delete", gone, other)
+    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge", stays, gone, typed="y\n")
+    assert (ended, "Removed 1 memory" in output) == (1, True), errors
+    assert other not in errors
+    assert document("stats")["deleted_memories"] == 1
+
+
+def test_purging_on_a_terminal_asks_nothing_where_nothing_is_deleted(start, embedders, remember):
+    remember("stays")
+    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge")
+    assert (ended, output, errors) == (0, "Removed 0 memories for good.\n", "")
 
 
 def test_statistics_count_and_name_the_parts(zapomni, document, remember, home):

@@ -37,7 +37,7 @@ async def test_deleting_says_what_was_deleted_and_how_to_restore_it(mock_core_en
     mock_core_engine.delete_memory.return_value = make_memory()
     tool = DeleteMemoryTool(core_engine=mock_core_engine)
     result = await tool.execute({"memory_id": MEMORY_ID})
-    undo = f"restore_memory with memory_id {MEMORY_ID} brings it back for 30 days."
+    undo = f"restore_memory with memory_id {MEMORY_ID} brings it back."
     assert text_of(result) == f"Deleted: Ada keeps bees behind the house.\n{undo}"
     assert checked(tool, result) | {"processing_time_ms": 0} == {
         "status": "success",
