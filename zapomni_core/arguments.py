@@ -2,9 +2,12 @@
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from zapomni_core.host.validation import CheckedTool
+from zapomni_db.errors import InvalidInputError
 
 _RULES = {
     "type": "must be {}",
@@ -13,7 +16,6 @@ _RULES = {
     "exclusiveMinimum": "must be greater than {}",
     "exclusiveMaximum": "must be less than {}",
     "minLength": "must have at least {} characters",
-    "maxLength": "must have at most {} characters",
     "minItems": "must have at least {} items",
     "maxItems": "must have at most {} items",
     "minProperties": "must have at least {} properties",
@@ -25,34 +27,70 @@ _RULES = {
     "uniqueItems": "must not repeat items",
 }
 _LONGEST_PLACE = 100
+MISSING = "field required"
+EMPTY = "cannot be empty or whitespace-only"
+TOO_LONG = "exceeds maximum length ({:,} characters)"
 
 
-def check_arguments(tool: CheckedTool, arguments: Any) -> str | None:
+class ArgumentProblem(NamedTuple):
+    """A field and the rule that it breaks, never its value."""
+
+    field: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.field}" if self.rule == MISSING else f"{self.field} {self.rule}"
+
+
+def check_arguments(tool: CheckedTool, arguments: Any) -> ArgumentProblem | None:
     """The first problem with the arguments, in words that are safe to show; None if there is none."""
     if not isinstance(arguments, dict):
-        return "arguments must be an object"
+        return ArgumentProblem("arguments", "must be an object")
     if tool.accepts_arguments(arguments):
         return None
     error = next(tool.arguments_validator.iter_errors(arguments), None)
     return _describe(error) if error else None
 
 
-def _describe(error: Any) -> str:
+def problem_of(error: InvalidInputError, schema: Mapping[str, Any]) -> ArgumentProblem:
+    """The field and the rule in the message of an error that a tool raised, for the log.
+
+    Pydantic's own message may quote the value, if a plugin's validator wrote it: its kind stands for it then.
+    """
+    if isinstance(error.__cause__, ValidationError):
+        first = error.__cause__.errors(include_url=False, include_context=False, include_input=False)[0]
+        return ArgumentProblem(".".join(map(str, first["loc"])) or "arguments", first["type"])
+    message = str(error)
+    if message.startswith(f"{MISSING}: "):
+        return ArgumentProblem(message.removeprefix(f"{MISSING}: "), MISSING)
+    field, _, rule = message.partition(" ")
+    if field.endswith(":") or field.partition(".")[0] in schema.get("properties", {}):
+        return ArgumentProblem(field.removesuffix(":"), rule)
+    return ArgumentProblem("arguments", message)
+
+
+def _describe(error: Any) -> ArgumentProblem:
     place = ".".join(map(str, error.absolute_path))[:_LONGEST_PLACE]
     if error.validator == "required":
         missing = next(name for name in error.validator_value if name not in error.instance)
-        return f"{_join(place, missing)} is required"
+        return ArgumentProblem(_join(place, missing), MISSING)
     if error.validator in ("additionalProperties", "unevaluatedProperties"):
         return _describe_extra(place, error.instance, error.schema)
     if error.validator in ("anyOf", "oneOf") and error.context:
         return _describe_forms(error, place)
-    rule = _RULES.get(error.validator)
-    if rule is None:
-        return f"{place or 'arguments'} breaks the rule '{error.validator}' of the tool's schema"
-    return f"{place or 'arguments'} {rule.format(_listed(error.validator_value))}"
+    return ArgumentProblem(place or "arguments", _rule(error.validator, error.validator_value))
 
 
-def _describe_forms(error: Any, place: str) -> str:
+def _rule(keyword: str, value: Any) -> str:
+    if keyword == "minLength" and value == 1:
+        return EMPTY
+    if keyword == "maxLength":
+        return TOO_LONG.format(value)
+    rule = _RULES.get(keyword)
+    return rule.format(_listed(value)) if rule else f"breaks the rule '{keyword}' of the tool's schema"
+
+
+def _describe_forms(error: Any, place: str) -> ArgumentProblem:
     """What keeps a value from the form that it comes nearest to; where it is of no form's type, the types that there are."""
     by_form: dict[int, list[Any]] = {}
     for one in error.context:
@@ -61,11 +99,11 @@ def _describe_forms(error: Any, place: str) -> str:
     near = [problems for problems in forms if not any(map(_is_of_another_type, problems))]
     if not near:
         types = dict.fromkeys(_listed(one.validator_value) for one in error.context if _is_of_another_type(one))
-        return f"{place or 'arguments'} must be {' or '.join(types)}"
+        return ArgumentProblem(place or "arguments", f"must be {' or '.join(types)}")
     tags = [one for problems in near for one in problems if one.validator == "const"]
     if len(tags) == len(near) > 1 and len({tuple(one.absolute_path) for one in tags}) == 1:
         told = ".".join(map(str, tags[0].absolute_path))[:_LONGEST_PLACE]
-        return f"{told or 'arguments'} must be one of {_listed([one.validator_value for one in tags])}"
+        return ArgumentProblem(told or "arguments", _rule("enum", [one.validator_value for one in tags]))
     return _describe(min(near, key=lambda problems: (any(one in tags for one in problems), len(problems)))[0])
 
 
@@ -73,12 +111,12 @@ def _is_of_another_type(problem: Any) -> bool:
     return problem.validator == "type" and not problem.relative_path
 
 
-def _describe_extra(place: str, instance: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def _describe_extra(place: str, instance: Mapping[str, Any], schema: Mapping[str, Any]) -> ArgumentProblem:
     known = list(schema.get("properties", {}))
     extra = next((name for name in instance if name not in known), "")[:_LONGEST_PLACE]
     nearest = difflib.get_close_matches(extra, known, n=1)
     hint = f"; did you mean '{nearest[0]}'?" if nearest else f" (known: {', '.join(known)})" if known else ""
-    return f"{_join(place, extra)} is not known{hint}"
+    return ArgumentProblem(_join(place, extra), f"is not known{hint}")
 
 
 def _join(place: str, name: str) -> str:

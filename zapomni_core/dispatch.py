@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from zapomni_core.arguments import check_arguments
+from zapomni_core.arguments import ArgumentProblem, check_arguments, problem_of
 from zapomni_core.call import Call, CallContext, ReportProgress, call_context, ignore_progress, new_call_id
 from zapomni_core.content import content_problem
 from zapomni_core.failures import describe_failure, flaw_of, writable
@@ -23,6 +23,7 @@ from zapomni_core.responses import ErrorResponse, ErrorType
 from zapomni_core.results import ERROR_KEY, check_result, error_result
 from zapomni_core.strangers import is_cancellation
 from zapomni_core.watchdog import watchdog
+from zapomni_db.errors import InvalidInputError
 
 log = logging.getLogger("zapomni.dispatch")
 
@@ -195,7 +196,8 @@ class Dispatcher:
             if reason := await self._gate(tool):
                 return _refusal(tool, "plugin", reason, "PLUGIN_UNAVAILABLE", 503)
         if problem := check_arguments(tool, call.arguments):
-            return _refusal(tool, "validation", problem, "INVALID_ARGUMENTS", 400, recoverable=True)
+            _log_problem(problem, tool, None)
+            return _refusal(tool, "validation", str(problem), "INVALID_ARGUMENTS", 400, recoverable=True)
         return await self._guarded(sealed(call) if self._is_guarded else call)
 
     async def _run(self, call: Call) -> Result:
@@ -251,6 +253,8 @@ class Dispatcher:
         elif flaw := flaw_of(error):
             event = "middleware_raised_rubbish" if link else "tool_raised_rubbish"
             log.warning(event, extra=_whose(tool, link) | {"problem": flaw})
+        elif isinstance(error, InvalidInputError):
+            _log_problem(problem_of(error, tool.input_schema), tool, link)
         return _timed_result(response, tool)
 
 
@@ -269,6 +273,10 @@ def _whose(tool: CheckedTool, link: Link | None) -> dict[str, str]:
     if link is None:
         return {"tool": tool.name, "plugin": tool.plugin}
     return {"tool": tool.name, "plugin": link.plugin, "stage": link.stage}
+
+
+def _log_problem(problem: ArgumentProblem, tool: CheckedTool, link: Link | None) -> None:
+    log.warning("validation_error", extra=_whose(tool, link) | problem._asdict())
 
 
 def _chain(join: Callable[[Link, CallNext], CallNext], links: list[Link], end: CallNext) -> CallNext:

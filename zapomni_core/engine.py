@@ -42,7 +42,11 @@ INDEXED = ("author", "timestamp", "conversation", "language")
 
 
 class MemoryEngine:
-    """One workspace's memory. Built at once and connected on first use, so that listing tools needs no database."""
+    """One workspace's memory. Built at once and connected on first use, so that listing tools needs no database.
+
+    Without `settings` it uses those of the user, from the settings file and the environment, as the server does;
+    ConfigurationError where they are wrong. A store, an embedder or an extractor that is given is used instead of theirs.
+    """
 
     def __init__(
         self,
@@ -53,7 +57,7 @@ class MemoryEngine:
         embedder: "Embedder | None" = None,
         extractor: "Extractor | None" = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = settings or _users_settings()
         self.workspace = self.settings.workspace
         self.program = ""
         self.host_stats: Callable[[], HostStats] = HostStats
@@ -557,6 +561,12 @@ def _check_in_place(keys: Sequence[str]) -> None:
     for key in keys:
         if key in INDEXED:
             raise InvalidInputError(f"metadata.{key} can only be changed by a new version: add_memory with replaces")
+
+
+def _users_settings() -> Settings:
+    from zapomni_core.config import load
+
+    return load().settings
 
 
 def _check_query(query: str) -> str:

@@ -3,7 +3,7 @@
 import re
 
 # As a shell is told of a path with a blank in it, or a quote: so our own messages show it.
-_QUOTED = r"""(?<!\w)'[^'\n]*[/\\][^'\n]*'(?:"'"'[^'\n]*')*(?!\w)"""
+_QUOTED = r"""(?<!\w)'[^'\n/\\]*[/\\][^'\n]*'(?:"'"'[^'\n]*')*(?!\w)"""
 _WEB = r"(?P<web>https?://(?![^\s'\",;]*[@?])[^\s'\",;]+)"  # no place on this machine, and no secret in it
 _PLAIN = r"(?<![\w.])(?:[A-Za-z]:)?[/\\][^\s'\",;]*[^\s'\",;.:)]"
 _PATH = re.compile(f"{_WEB}|{_QUOTED}|{_PLAIN}")

@@ -55,8 +55,9 @@ def _store_url(url: str) -> str:
     if not match:
         raise ValueError("must be a URL that starts with a provider's name, such as sqlite:///absolute/path.db")
     scheme, rest = match.groups()
-    if scheme == "sqlite" and rest.startswith("//"):
-        raise ValueError("must have three slashes before the path, not four: sqlite:///absolute/path.db")
+    if scheme == "sqlite" and rest.startswith("//"):  # as SQLAlchemy writes it
+        rest = rest[1:]
+        url = f"{scheme}://{rest}"
     if scheme == "sqlite" and not _names_absolute_file(rest):
         raise ValueError("must have an absolute path after two slashes: sqlite:///absolute/path.db")
     return url

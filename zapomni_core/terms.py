@@ -21,6 +21,8 @@ from zapomni_core.stopwords import STOP_WORDS
 
 LONGEST = 128
 """Characters of a word that count. What is longer is data, not language, and stores have limits for a key."""
+_MOST_MARKS = 30
+"""Combining marks in a row that count. The time to normalise a longer run grows with the square of its length."""
 _REMEMBERED = 32
 _MOST_REMEMBERED = 32_768
 
@@ -98,7 +100,8 @@ def words(text: str) -> list[str]:
 def _words(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORD.findall(text)
-    return _word().findall(unicodedata.normalize("NFKC", _UNSEEN.sub("", text)))
+    seen = _many_marks().sub(r"\1", _UNSEEN.sub("", text))
+    return _word().findall(unicodedata.normalize("NFKC", seen))
 
 
 def _analysed(word: str) -> tuple[str, ...]:
@@ -164,6 +167,15 @@ def _folded(word: str) -> str:
     """Folding can undo the normal form, so that comes last."""
     folded = word[:LONGEST].casefold()
     return folded if folded.isascii() else unicodedata.normalize("NFKC", folded.replace("\u0451", "\u0435"))
+
+
+@cache
+def _many_marks() -> re.Pattern[str]:
+    """A run of marks that is longer than what counts, with that much of it as a group."""
+    marks = f"[{_characters(*_MARKS, categories='M')}\uff9e\uff9f]"  # NFKC makes marks of these two letters
+    # A class with many ranges beyond \uffff is slow, and every character of a text is tried as the first.
+    first = f"[{_characters(*_MARKS[:-1], categories='M')}\uff9e\uff9f\U00010000-\U0001e94f]"
+    return re.compile(f"({first}{marks}{{{_MOST_MARKS - 1}}}){marks}+")
 
 
 @cache

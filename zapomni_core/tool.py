@@ -99,7 +99,7 @@ class FunctionTool:
         try:
             checked = self._arguments.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidInputError(_first_problem(error)) from None
+            raise InvalidInputError(_first_problem(error)) from error
         values = {name.removeprefix(_PREFIX): getattr(checked, name) for name in checked.model_fields_set}
         return _as_result(await self._function(**values))
 

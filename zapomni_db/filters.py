@@ -1,6 +1,6 @@
 """Narrows a search to some memories: what a caller may ask for, and a value that stores translate."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from zapomni_db.records import Memory
 
 Scalar = str | int | float | bool | None
+Wanted = tuple[Scalar, ...] | Mapping[str, "Wanted"]
+"""What a metadata value must be: any of these values, or an object that holds at least these keys."""
 
 MOST_PARTS = 100
-"""Tags and metadata keys that one filter may ask for: more than anybody means, and what every store can take."""
+"""Tags and metadata values that one filter may ask for: more than anybody means, and what every store can take."""
+DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +26,8 @@ class Filter:
     """What a memory must be to be searched. An empty part asks for nothing.
 
     `tags` must all be there; of `sources`, `kinds`, `conversations`, `authors` and of each metadata key, any one value.
-    Metadata that is a list has each of its values. Dates are inclusive, on the timestamp, else on the creation;
-    `created_from` and `created_to` on the creation alone.
+    Metadata that is a list has each of its values. An object must hold what is asked of its keys, and may hold more. Dates
+    are inclusive, on the timestamp, else on the creation; `created_from` and `created_to` on the creation alone.
     """
 
     tags: tuple[str, ...] = ()
@@ -36,7 +39,7 @@ class Filter:
     date_to: datetime | None = None
     created_from: datetime | None = None
     created_to: datetime | None = None
-    metadata: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    metadata: Mapping[str, Wanted] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return self != Filter()
@@ -46,6 +49,19 @@ class Filter:
         """How many things it asks for: a part that has several values is one, and so is each metadata key."""
         named = (self.tags, self.sources, self.kinds, self.conversations, self.authors, self.date_from, self.date_to)
         return sum(map(bool, named)) + len(self.metadata)
+
+    @property
+    def metadata_values(self) -> Iterator[tuple[tuple[str, ...], tuple[Scalar, ...]]]:
+        """The path of keys to each value that is asked for, and what it may be."""
+        yield from _leaves((), self.metadata)
+
+
+def _leaves(path: tuple[str, ...], wanted: Wanted) -> Iterator[tuple[tuple[str, ...], tuple[Scalar, ...]]]:
+    if isinstance(wanted, tuple):
+        yield path, wanted
+        return
+    for key, inner in wanted.items():
+        yield from _leaves((*path, key), inner)
 
 
 NO_FILTER = Filter()
@@ -78,7 +94,7 @@ def parse_filter(filters: Mapping[str, Any] | None) -> Filter:
         elif key in ("date_from", "date_to"):
             parts[key] = _moment(key, value, end=key == "date_to")
         else:
-            parts["metadata"][key] = _scalars("filters", key, value)
+            parts["metadata"][key] = _wanted(f"filters.{key[:100]}", value)
     wanted = _checked("filters", Filter(**parts))
     if wanted.date_from and wanted.date_to and wanted.date_from > wanted.date_to:
         raise InvalidInputError("filters.date_from must not be after filters.date_to")
@@ -91,7 +107,7 @@ def parse_metadata_filter(field: str, filters: Any) -> Filter:
         raise InvalidInputError(f"{field} must be an object")
     asked = _with_text_keys(field, filters or {})
     tags = _texts("tags", asked.pop("tags"), field) if "tags" in asked else ()
-    metadata = {key: _scalars(field, key, value) for key, value in asked.items()}
+    metadata = {key: _wanted(f"{field}.{key[:100]}", value) for key, value in asked.items()}
     return _checked(field, Filter(tags=tags, metadata=metadata))
 
 
@@ -104,7 +120,7 @@ def _with_text_keys(field: str, filters: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _checked(field: str, wanted: Filter) -> Filter:
-    if len(wanted.tags) + len(wanted.metadata) > MOST_PARTS:
+    if len(wanted.tags) + sum(1 for _ in wanted.metadata_values) > MOST_PARTS:
         raise InvalidInputError(f"{field} must not have more than {MOST_PARTS} tags and keys")
     return wanted
 
@@ -131,11 +147,16 @@ def _is_uuid(text: str) -> bool:
     return True
 
 
-def _scalars(field: str, key: str, value: Any) -> tuple[Scalar, ...]:
+def _wanted(name: str, value: Any, depth: int = 1) -> Wanted:
+    """What is asked of metadata; `name` is the argument and its first key, for messages."""
+    if isinstance(value, Mapping) and value and depth < DEEPEST:
+        return {key: _wanted(name, inner, depth + 1) for key, inner in _with_text_keys(name, value).items()}
     values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(one is None or isinstance(one, str | int | float | bool) for one in values):
-        raise InvalidInputError(f"{field}.{key[:100]} must be text, a number, true, false, null, or a list of those")
-    _check_values(f"{field}.{key[:100]}", values)
+        raise InvalidInputError(
+            f"{name} must be text, a number, true, false, null, a list of those, or an object of such values"
+        )
+    _check_values(name, values)
     return tuple(values)
 
 
@@ -179,18 +200,18 @@ def meets(memory: "Memory", wanted: Filter) -> bool:
         set(wanted.tags) <= set(memory.tags)
         and all(not asked or value in asked for asked, value in named)
         and all(bound is None or (value >= bound if sign > 0 else value <= bound) for bound, value, sign in bounds)
-        and all(
-            key in memory.metadata and any(_holds(memory.metadata[key], one) for one in asked)
-            for key, asked in wanted.metadata.items()
-        )
+        and all(_holds(memory.metadata, path, asked) for path, asked in wanted.metadata_values)
     )
 
 
-def _holds(value: Any, asked: Scalar) -> bool:
-    """Whether a value of metadata is what is asked for, or lists it. 1 is 1.0, but neither true nor "1"."""
-    if isinstance(value, list | tuple):
-        return any(_is(one, asked) for one in value)
-    return _is(value, asked)
+def _holds(value: Any, path: tuple[str, ...], asked: tuple[Scalar, ...]) -> bool:
+    """Whether a value within metadata is one of those asked for, or lists one. 1 is 1.0, but neither true nor "1"."""
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    values = value if isinstance(value, list | tuple) else [value]
+    return any(_is(one, wanted) for one in values for wanted in asked)
 
 
 def _is(value: Any, asked: Scalar) -> bool:

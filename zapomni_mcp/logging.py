@@ -1,7 +1,9 @@
-"""Renders the records of the standard loggers as JSON on standard error, one line each."""
+"""Renders the records of the standard loggers on standard error: readable on a terminal, else as JSON, one line each."""
 
 import json
 import logging
+import re
+import sys
 import traceback
 from collections.abc import Mapping, MutableMapping
 from datetime import UTC, datetime
@@ -22,6 +24,7 @@ _TALKATIVE = ("mcp", "sse_starlette")
 _REPETITIVE = ("opentelemetry.exporter", "opentelemetry.sdk._shared_internal")
 # It quotes headers that it cannot read, and with them somebody's key.
 _INDISCREET = "opentelemetry.util.re"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 Fields = MutableMapping[str, Any]
 
@@ -51,7 +54,7 @@ def announce(line_fields: Mapping[str, Any]) -> None:
     now = datetime.now(UTC).timestamp()
     fields = dict(line_fields)
     lead = _lead(now, "info", _OURS, fields.pop("event", "started"))
-    _write(_as_line(lead | _beside(lead, fields)))
+    _write(_rendered(lead | _beside(lead, fields)))
 
 
 class _StderrHandler(logging.Handler):
@@ -99,7 +102,7 @@ class _LineFormatter(logging.Formatter):
             return _structlog_formatter().format(record)
         except Exception as error:  # noqa: BLE001, a record that cannot be rendered still gets its line
             lead = _lead(record.created, record.levelname.lower(), record.name, _plain(record.msg))
-            return _as_line(lead | {"logging_error": type(error).__name__})
+            return _rendered(lead | {"logging_error": type(error).__name__})
 
 
 @cache
@@ -108,7 +111,7 @@ def _structlog_formatter() -> logging.Formatter:
     from structlog.processors import JSONRenderer, format_exc_info
     from structlog.stdlib import ProcessorFormatter
 
-    renderer = JSONRenderer(serializer=lambda fields, **_: _as_line(fields))
+    renderer = JSONRenderer(serializer=lambda fields, **_: _rendered(fields))
     return ProcessorFormatter(processors=[_arrange, format_exc_info, renderer])
 
 
@@ -151,6 +154,40 @@ def _beside(lead: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any
     return {f"{key}_" if key in lead else key: value for key, value in fields.items()}
 
 
+def _rendered(fields: Mapping[str, Any]) -> str:
+    return _as_text(fields) if _is_terminal() else _as_line(fields)
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # None or closed
+        return False
+
+
+def _as_text(fields: Mapping[str, Any]) -> str:
+    """For people: time, level and event, then the other fields, and a traceback beneath them."""
+    rest = dict(fields)
+    time, level, event = rest.pop("timestamp"), rest.pop("level"), rest.pop("event")
+    trace = rest.pop("exception", None)
+    told = "".join(f" {key}={_quoted(_readable(value))}" for key, value in rest.items() if key != "logger")
+    moment = datetime.fromisoformat(time).astimezone().strftime("%H:%M:%S")
+    text = f"{moment} {level.upper()} {event}{told}" + (f"\n{trace}" if trace else "")
+    return _CONTROL.sub("", text)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if " " in text else text
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_readable(one)}" for key, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_readable, value))
+    return value if isinstance(value, str) else _short_repr(value)
+
+
 def _as_line(fields: Mapping[str, Any]) -> str:
     try:
         return json.dumps(fields, default=_short_repr, allow_nan=False)
@@ -172,7 +209,7 @@ def _short_repr(value: Any) -> str:
 
 def _told_of(lost: int) -> str:
     lead = _lead(datetime.now(UTC).timestamp(), "warning", f"{_OURS}.logging", "lines_lost")
-    return _as_line(lead | {"count": lost, "reason": "nobody read standard error"})
+    return _rendered(lead | {"count": lost, "reason": "nobody read standard error"})
 
 
 _write = LineWriter(_told_of).write

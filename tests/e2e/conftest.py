@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts servers for one test."""
     with starting(tmp_path) as start:
         yield start
+
+
+@pytest.fixture
+def hangups_heard() -> Iterator[None]:
+    """Programs that a test starts hear SIGHUP, although `nohup` may have begun this one: what is handled is not inherited."""
+    before = signal.signal(signal.SIGHUP, lambda *_: None)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(scope="module")

@@ -93,6 +93,7 @@ def test_it_tells_of_a_server_that_fails(tmp_path):
     assert result.stderr == ""
 
 
+@pytest.mark.usefixtures("hangups_heard")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ended_by_a_signal_it_leaves_nothing(tmp_path, number):
     home = tmp_path / "home"

@@ -121,6 +121,7 @@ def is_gone(server):
     return False
 
 
+@pytest.mark.usefixtures("hangups_heard")
 @pytest.mark.parametrize(
     ("ending", "transport"), [*product(ENDINGS, ["lean"]), ("end of input", "sdk"), ("SIGTERM", "sdk")]
 )

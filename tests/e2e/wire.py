@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-SECONDS = 30.0
+SECONDS = 90.0
 """How long anything may take before a test gives up; nothing takes that long unless it is broken."""
 
 ZAPOMNI = Path(sys.executable).with_name("zapomni")

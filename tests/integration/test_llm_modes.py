@@ -1,17 +1,20 @@
 """Adding a memory while the language model fails: what is answered, what is kept, and that it is found."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.growth import is_linear_when_awaited
 from zapomni_core import providers
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
 from zapomni_core.extraction.rules import RulesExtractor
 from zapomni_core.llm import LLM, Limits
+from zapomni_core.llm.client import LONGEST_REPLY
 from zapomni_core.plugin import Provider, hookimpl
 from zapomni_core.settings import LLMSettings, Settings
 from zapomni_core.testing import running, text_of
@@ -52,6 +55,14 @@ FAULTS = {
     "another shape": (answer({"entities": "many"}), "MALFORMED_ANSWER", True),
     "no protocol": (reply(b"<html>hello</html>"), "MALFORMED_ANSWER", True),
     "down": (None, "NETWORK", True),
+}
+
+
+TOO_MUCH = {
+    "words": say(json.dumps(READ) + "!" * LONGEST_REPLY),
+    "entities": answer(READ | {"entities": READ["entities"] * 10_000}),
+    "levels": say('{"relations": [], "entities": ' + "[" * 100_000 + "]" * 100_000 + "}"),
+    "levels of the reply itself": reply(b'{"message": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
 }
 
 
@@ -155,6 +166,32 @@ async def test_fail_keeps_nothing_and_says_why(zapomni, server, fault, protocol)
         assert await found(app) == []
         assert await entities(app) == 0
         assert (await app.call("get_stats"))["structuredContent"]["statistics"]["total_memories"] == 0
+
+
+@pytest.mark.parametrize("protocol", ["ollama", "openai"])
+@pytest.mark.parametrize("what", TOO_MUCH)
+async def test_a_reply_with_too_much_of_something_is_not_what_was_asked_for(zapomni, server, what, protocol):
+    server.always(TOO_MUCH[what])
+    async with zapomni("fail", protocol, total_seconds=60.0) as app:
+        _, record = await add(app)
+        assert (record["status"], record["error_type"]) == ("error", "llm_unavailable")
+        assert (record["error_code"], record["recoverable"]) == ("MALFORMED_ANSWER", True)
+        server.always(answer(READ))
+        assert (await add(app))[1]["status"] == "success"
+
+
+@pytest.mark.parametrize("unit", [" ", "\n", "<think>", "</think>", "```", "{", "[", '{"a":', "<thinking> ", "\\"])
+async def test_the_work_for_a_reply_grows_with_its_length_and_no_faster(zapomni, server, unit):
+    async with zapomni("fail", total_seconds=60.0) as app:
+
+        async def add_with(length):
+            server.always(say("Sure!" + unit * (length // len(unit)) + json.dumps(READ)))
+            asked = server.count
+            result, record = await add(app, f"{TEXT} {asked}")
+            assert server.count == asked + 1
+            assert not result["isError"] or record["error_code"] == "MALFORMED_ANSWER"
+
+        assert await is_linear_when_awaited(add_with, 25_000)
 
 
 async def test_the_log_tells_of_a_model_that_is_away_in_one_line_with_the_cause(zapomni, server, caplog):

@@ -31,12 +31,7 @@ class _Heading:
     start: int
     end: int
     level: int
-    raw: str
-
-    @property
-    def title(self) -> str:
-        """The heading without its decoration."""
-        return _DECORATION.sub("", _LINK.sub(r"\1", self.raw.strip()[:_LONGEST_TITLE])).strip()
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +86,18 @@ def sections_of(text: str) -> list[Section]:
 
 def _outline(text: str) -> Iterator[_Heading | _Fence]:
     """The headings and fenced blocks, in order. What looks like a heading inside a fence is none."""
-    opening: re.Match[str] | None = None
+    opening = ""
+    start = 0
     for event in _EVENT.finditer(text):
         if opening and _closes(event, opening):
-            yield _Fence(opening.start(), min(event.end() + 1, len(text)))
-            opening = None
+            yield _Fence(start, min(event.end() + 1, len(text)))
+            opening = ""
         elif not opening and event["fence"]:
-            opening = event if _opens(event) else None
+            opening, start = event["fence"] if _opens(event) else "", event.start()
         elif not opening:
             yield _heading(event)
     if opening:
-        yield _Fence(opening.start(), len(text))
+        yield _Fence(start, len(text))
 
 
 def _opens(event: re.Match[str]) -> bool:
@@ -109,15 +105,20 @@ def _opens(event: re.Match[str]) -> bool:
     return not (event["fence"].startswith("`") and "`" in event["info"])
 
 
-def _closes(event: re.Match[str], opening: re.Match[str]) -> bool:
+def _closes(event: re.Match[str], opening: str) -> bool:
     """A fence closes with at least as many of its own marks, and nothing after them."""
-    return bool(event["fence"]) and event["fence"].startswith(opening["fence"]) and not event["info"].strip()
+    return bool(event["fence"]) and event["fence"].startswith(opening) and not event["info"].strip()
 
 
 def _heading(event: re.Match[str]) -> _Heading:
     if event["marks"]:
-        return _Heading(event.start(), event.end(), len(event["marks"]), event["title"] or "")
-    return _Heading(event.start(), event.end(), 1 if event["rule"].startswith("=") else 2, event["line"])
+        return _Heading(event.start(), event.end(), len(event["marks"]), _title(event["title"] or ""))
+    return _Heading(event.start(), event.end(), 1 if event["rule"].startswith("=") else 2, _title(event["line"]))
+
+
+def _title(raw: str) -> str:
+    """A heading's text without its decoration."""
+    return _DECORATION.sub("", _LINK.sub(r"\1", raw.strip()[:_LONGEST_TITLE])).strip()
 
 
 def _below(path: list[_Heading], heading: _Heading) -> list[_Heading]:

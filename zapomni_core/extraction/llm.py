@@ -14,7 +14,7 @@ from zapomni_core.extraction.collecting import Collection
 from zapomni_core.extraction.mention import Mention, name_key
 from zapomni_core.extraction.parts import parts_of
 from zapomni_core.extraction.prompt import SCHEMA, SYSTEM, prompt_for
-from zapomni_core.extraction.quotes import find_inflected, find_name, find_quote
+from zapomni_core.extraction.quotes import LONGEST_NAME, find_inflected, find_name, find_quote
 from zapomni_db.names import shown
 from zapomni_db.records import Extraction
 
@@ -150,6 +150,8 @@ class _Reading:
 
     def _add(self, name: str, kind: str, quote: str) -> bool:
         """Keep an entity with all places of its name, or the one in the quote where it is inflected; False where it has none."""
+        if len(name) > LONGEST_NAME:
+            return False
         name = shown(name)
         places = find_name(self._part, name)
         if not places and (place := find_inflected(self._part, name, quote)):
@@ -162,6 +164,8 @@ class _Reading:
 
     def _keep_relation(self, relation: dict[str, Any]) -> bool:
         """Keep a relation whose quote and names the part has; a name that the model forgot among its entities is one."""
+        if max(len(relation["subject"]), len(relation["object"])) > LONGEST_NAME:
+            return False
         quote = find_quote(self._part, relation["quote"])
         kind = snake_case(relation["type"])
         subject, thing = name_key(relation["subject"]), name_key(relation["object"])

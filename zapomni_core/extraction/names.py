@@ -93,12 +93,15 @@ def names_in(found: re.Match[str], scene: Scene) -> Iterator[Mention]:
 
 @cache
 def _item() -> str:
-    """An abbreviated title, an initial, or a word with the hyphens and apostrophes within it."""
+    """An abbreviated title, an initial, or a word with the hyphens and apostrophes within it.
+
+    Up to Python 3.11.4, a possessive group would keep what its last, failed repetition had taken: hence the atomic one.
+    """
     w = cased() + "0-9"
     inner = rf"(?!['’](?:{_TURKISH})(?![{w}])|-(?:{_COMPOUNDS})(?![{w}]))['’‑-]"
     return (
         rf"(?:(?:{_ABBREVIATED})\.|(?:[{upper()}]\.){{2,4}}(?![ \u00a0]?[{upper()}])|[{upper()}]\.(?=[ \u00a0]?[{upper()}])"
-        rf"|(?!(?:{_ELIDED})['’][{lower()}])[{upper()}](?:['’](?=[{upper()}]))?[{w}]*+(?:{inner}[{w}]++)*+)"
+        rf"|(?!(?:{_ELIDED})['’][{lower()}])[{upper()}](?:['’](?=[{upper()}]))?[{w}]*+(?>(?:{inner}[{w}]++)*))"
     )
 
 

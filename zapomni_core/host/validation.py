@@ -57,7 +57,7 @@ class CheckedTool:
 
     @property
     def _arguments_schema(self) -> dict[str, Any]:
-        return {**self.input_schema, "properties": {**self.unlisted_arguments, **self.input_schema["properties"]}}
+        return {**self.input_schema, "properties": {**self.input_schema["properties"], **self.unlisted_arguments}}
 
     @cached_property
     def output_validator(self) -> Any:

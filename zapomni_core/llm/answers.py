@@ -10,7 +10,10 @@ from zapomni_core.host.schemas import is_json, validator
 from zapomni_core.llm.dialects import Dialect, Schema
 
 # Servers that do not know about schemas pass on what chat models like to write around JSON.
-_THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHTS = [
+    (re.compile(f"<{name}>", re.IGNORECASE), re.compile(f"</{name}>", re.IGNORECASE))
+    for name in ("think", "thinking", "reasoning")
+]
 _FENCED = re.compile(r"```(?:json)?\s*+(\{)", re.IGNORECASE)
 _A_GLANCE = 100
 _MOST_STARTS = 5
@@ -40,7 +43,7 @@ def answer_of(reply: bytes, dialect: Dialect, schema: Schema) -> dict[str, Any]:
 
 def _object_in(text: str) -> dict[str, Any]:
     """The JSON in an answer, without what the model thought aloud and said around it."""
-    text = _THOUGHT.sub("", text.lstrip("\ufeff"), count=1).strip()
+    text = _without_thought(text.lstrip("\ufeff")).strip()
     for start in _starts(text):
         try:
             found = json.JSONDecoder().raw_decode(text, start)[0]
@@ -49,6 +52,16 @@ def _object_in(text: str) -> dict[str, Any]:
         if isinstance(found, dict):
             return found
     raise MalformedAnswerError("the answer is no JSON object")
+
+
+def _without_thought(text: str) -> str:
+    """The text without the first element that holds a model's thoughts, if it is closed."""
+    found = []
+    for begin, end in _THOUGHTS:
+        if (opened := begin.search(text)) and (closed := end.search(text, opened.end())):
+            found.append((opened.start(), closed.end()))
+    first, last = min(found, default=(0, 0))
+    return text[:first] + text[last:]
 
 
 def _starts(text: str) -> Iterator[int]:

@@ -20,8 +20,8 @@ _OK = 200
 _TOLD = (b"retry-after",)
 """Headers that say something; those of the body speak of it as it came."""
 _CLOSED = "The language model is closed"
-LONGEST_REPLY = 16 * 1024 * 1024
-"""Bytes of a reply. A longer one is no answer to any question of ours, and may never end."""
+LONGEST_REPLY = 1024 * 1024
+"""Bytes of a reply. The answers to our questions have a few thousand; a reply may also hold what the model thought."""
 
 
 class LLMClient:
@@ -50,13 +50,11 @@ class LLMClient:
         try:
             async with line.call(self._limits.total_seconds if limit_seconds is None else limit_seconds):
                 response = await self._post(line, question)
-            if response.status_code == _OK:
-                return await asyncio.to_thread(answer_of, response.content, self._dialect, schema)
+            return await asyncio.to_thread(self._read, response, schema)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, MalformedAnswerError) as error:
             if self._closed:
                 raise ProcessingError(_CLOSED) from None
             raise LLMUnavailableError(self._classifier.classify(error)) from error
-        raise LLMUnavailableError(self._classifier.classify(response))
 
     async def close(self) -> None:
         """Close the connections of the running loop, and make no more; a call under way ends with ProcessingError.
@@ -73,6 +71,12 @@ class LLMClient:
         address = self._endpoint.base_url + self._dialect.path
         async with line.http.stream("POST", address, content=content) as response:
             return await _whole(response)
+
+    def _read(self, response: "httpx.Response", schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer in a reply. Runs in a thread: parsing and validating a long reply takes time."""
+        if response.status_code != _OK:
+            raise LLMUnavailableError(self._classifier.classify(response))
+        return answer_of(response.content, self._dialect, schema)
 
     def _line(self) -> "_Line":
         """The line of the running loop; those of loops that have ended are forgotten."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class MemoryManager:
     """Conversation history and documents of one workspace, in the same memory that `search_memory` searches.
 
-    Without an engine it has one of its own, on the default store, and reads no settings. Every method raises ValueError where an argument breaks a
-    rule, and DatabaseError where the store fails; what was stored is durable when a method returns.
+    Without an engine it has one of its own, with the user's settings. Every method raises ValueError where an argument breaks
+    a rule, and DatabaseError where the store fails; what was stored is durable when a method returns.
     """
 
     def __init__(self, engine: MemoryEngine | None = None, *, embedding_dimension: int = EMBEDDING_DIMENSION) -> None:

@@ -146,6 +146,20 @@ class SearchContract(StoreContract):
         ]
         await self._narrow(store, asked)
 
+    async def test_a_nested_object_is_found_by_each_object_that_it_contains(self, store: MemoryStore) -> None:
+        await add(store, "a", metadata={"o": {"b": 1, "c": {"d": ["x", "y"], "e": None}}, "b": 2})
+        await add(store, "b", metadata={"o": {"b": 1}})
+        await add(store, "c", metadata={"o": 1, "b": 1, "d": "x"})
+        asked: list[tuple[Any, str]] = [
+            ({"o": {"b": (1,)}}, "ab"),
+            ({"o": {"b": (1,), "c": {"d": ("y",)}}}, "a"),
+            ({"o": {"c": {"d": ("z", "x"), "e": (None,)}}, "b": (2,)}, "a"),
+            ({"o": {"c": {"d": ("z",)}}}, ""),
+            ({"o": {"d": ("x",)}}, ""),
+            ({"o": (1,)}, "c"),
+        ]
+        await self._narrow(store, [({"metadata": values}, expected) for values, expected in asked])
+
     async def test_metadata_is_asked_for_by_equal_values_and_a_list_by_each_of_its_values(
         self, store: MemoryStore
     ) -> None:

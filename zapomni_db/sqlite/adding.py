@@ -160,8 +160,8 @@ def _row(addition: Addition, number: int, first_chunk: int, text: bytes, parts: 
 
 
 def _facets(row: Row, memory: NewMemory) -> set[bytes]:
-    """What a new memory can be filtered by. Its JSON is not read again, unless that would change a key."""
-    if not all(isinstance(key, str) for key in memory.metadata):
+    """What a new memory can be filtered by. Its JSON is not read again, unless that may change a key."""
+    if any(isinstance(value, dict) or not isinstance(key, str) for key, value in memory.metadata.items()):
         return row.facets
     return facets_of(
         row.workspace,

@@ -73,7 +73,7 @@ def copy_to(connection: apsw.Connection, part: Path) -> None:
         with copy.backup("main", connection, "main") as pages:
             pages.step(-1)
         copy.pragma("journal_mode", "delete")
-        copy.execute("UPDATE meta SET value = ? WHERE key = 'store'", (uuid4().hex,))
+        copy.execute("UPDATE meta SET value = ? || substr(value, 33) WHERE key = 'store'", (uuid4().hex,))
 
 
 def damage_in(part: Path) -> str:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import apsw
 
-from zapomni_db.errors import StoreTooNewError, StoreUnavailableError
+from zapomni_db.errors import StoreReplacedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
 from zapomni_db.sqlite.connections import closed_on_error, last_change, one, open_connection, transaction
 from zapomni_db.sqlite.failures import damaged, held, shown, translated
 from zapomni_db.sqlite.files import Footprint, make_file, real_path
 from zapomni_db.sqlite.gate import Gate
-from zapomni_db.sqlite.witness import Note, Witness
+from zapomni_db.sqlite.witness import MainFile, Note, Witness
 
 
 class Database:
@@ -23,10 +23,10 @@ class Database:
         self._named = path
         self.gate = Gate(self.path)
         self._witness = Witness(self.path)
+        self._file: MainFile | None = None
         self._patience = patience
         self._preparing = threading.Lock()
         self._footprint: Footprint | None = None
-        self._name = ""
 
     def connect(self, *, writing: bool = False) -> apsw.Connection:
         """A new connection to a store that is sound as far as one can see at once."""
@@ -45,16 +45,31 @@ class Database:
         """Refuse to go on where another process took the files away or brought them to a newer version meanwhile."""
         if self._footprint:
             self._footprint.check()
+        if self._is_overwritten():
+            raise StoreReplacedError(
+                f"The file {shown(self.path)} was overwritten while it was open, as by cp. Nothing is read or written any more."
+                " Stop all servers, then put the backup in its place: zapomni restore-backup FILE"
+            )
         self._refuse_newer(connection.execute("PRAGMA user_version").get)
 
-    def note(self, change: int) -> None:
-        """Everything up to this change is committed."""
-        self._witness.write(Note(self._name, change))
+    def _is_overwritten(self) -> bool:
+        return self._file is not None and self._file.is_overwritten()
+
+    def spare_overwritten(self, connection: apsw.Connection) -> None:
+        """See to it that closing the last connection does not mix what is in the -wal into a file that it does not belong to."""
+        if self._is_overwritten():
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+
+    def note(self, note: Note) -> None:
+        """Everything up to this is committed."""
+        self._witness.write(note)
 
     def close(self) -> None:
-        """Let go of the files beside the store."""
+        """Let go of the files."""
         self.gate.close()
         self._witness.close()
+        if self._file:
+            self._file.close()
 
     def _found(self, file: int) -> Footprint:
         """The files that were opened; another process may have put a backup in their place since they were prepared."""
@@ -77,8 +92,9 @@ class Database:
             if not self._is_current(connection):
                 with self.gate.hold(self._patience):
                     self._adopt(connection)
-            self._name = one(connection, "SELECT value FROM meta WHERE key = 'store'")
-            self._refuse_behind(noted, last_change(connection))
+            self._refuse_behind(noted, Note.parse(one(connection, "SELECT value FROM meta WHERE key = 'store'")))
+        self._file = self._file or MainFile(self.path)
+        self._file.is_overwritten()
         return file
 
     def _is_current(self, connection: apsw.Connection) -> bool:
@@ -113,11 +129,12 @@ class Database:
                 f" this one knows {len(schema.MIGRATIONS)}): update Zapomni. Nothing was changed."
             )
 
-    def _refuse_behind(self, noted: Note | None, change: int) -> None:
+    def _refuse_behind(self, noted: Note | None, found: Note) -> None:
         """What was noted before is in the store now, or was lost."""
-        if noted and noted.store == self._name and noted.change > change and self._witness.read() == noted:
+        missing = noted.commit - found.commit if noted and noted.store == found.store else 0
+        if missing > 0 and self._witness.read() == noted:
             raise damaged(
                 self.path,
-                f"its last {noted.change - change} changes are missing: its -wal was removed, or an old copy was put in its"
+                f"its last {missing} changes are missing: its -wal was removed, or an old copy was put in its"
                 f" place. Put the -wal back, or delete {shown(f'{self.path}.lock')} to go on with what is there",
             )

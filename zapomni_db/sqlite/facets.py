@@ -6,6 +6,7 @@ One narrow table answers every part of a filter but the dates, and nothing that 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import apsw
@@ -19,6 +20,8 @@ _SCALAR = (str, int, float, type(None))
 _SHORT = 200  # characters
 _MOST_LISTED = 100
 """Values of a list that can be asked for; what has more is data, such as a vector."""
+_MOST_NESTED = 1000
+"""Values in one object that can be asked for, the first ones."""
 
 HOLDING = "EXISTS (SELECT 1 FROM carray(?) asked CROSS JOIN facet ON digest = asked.value AND facet.memory = m.id)"
 """A condition on the memory m: it has one of the facets of a group."""
@@ -52,8 +55,8 @@ def asked(workspace: str, wanted: Filter) -> Iterator[tuple[bytes, ...]]:
     }
     yield from ((_facet(workspace, "tag", tag),) for tag in wanted.tags)
     yield from (tuple(_facet(workspace, name, value) for value in values) for name, values in named.items() if values)
-    for key, values in wanted.metadata.items():
-        yield tuple(_facet(workspace, "metadata", key, value) for value in values)
+    for path, values in wanted.metadata_values:
+        yield tuple(_facet(workspace, "metadata", *path, value) for value in values)
 
 
 def keep_facets(connection: apsw.Connection, facets: Iterable[tuple[bytes, int]]) -> None:
@@ -61,9 +64,10 @@ def keep_facets(connection: apsw.Connection, facets: Iterable[tuple[bytes, int]]
     connection.executemany("INSERT INTO facet VALUES(?, ?)", facets)
 
 
-def ask_for_lists(connection: apsw.Connection) -> None:
-    """Let memories be filtered by what their metadata list, too; earlier versions did not."""
-    listing = connection.execute("SELECT id, workspace, metadata FROM memory WHERE metadata LIKE '%[%'")
+def add_missing(connection: apsw.Connection) -> None:
+    """Let memories be filtered by what their metadata list and nest, too; earlier versions did not."""
+    nesting = "metadata LIKE '%[%' OR metadata LIKE '%{%{%'"
+    listing = connection.execute(f"SELECT id, workspace, metadata FROM memory WHERE {nesting}")  # noqa: S608 - ours
     for memory, workspace, metadata in listing:
         facets = _of_metadata(workspace, json.loads(metadata))
         connection.executemany("INSERT OR IGNORE INTO facet VALUES(?, ?)", [(facet, memory) for facet in facets])
@@ -94,7 +98,20 @@ def holding(connection: apsw.Connection, group: Sequence[bytes]) -> Rows:
 
 
 def _of_metadata(workspace: str, metadata: Mapping[str, Any]) -> set[bytes]:
-    return {_facet(workspace, "metadata", key, one) for key, value in metadata.items() for one in _scalars(value)}
+    found = (
+        (path, one) for key, value in metadata.items() for path, one in islice(_leaves((key,), value), _MOST_NESTED)
+    )
+    return {_facet(workspace, "metadata", *path, one) for path, one in found}
+
+
+def _leaves(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Scalar]]:
+    """The values in an object by their paths of keys, or the value itself. Objects in lists are data, too."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves((*path, key), inner)
+    else:
+        for one in _scalars(value):
+            yield path, one
 
 
 def _facet(*parts: Scalar) -> bytes:

@@ -4,14 +4,14 @@ import glob
 import os
 import re
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 from zapomni_db.errors import StoreReplacedError, StoreUnavailableError
 from zapomni_db.sqlite.failures import damaged, shown, translate
-from zapomni_db.sqlite.witness import Witness
+from zapomni_db.sqlite.witness import MainFile, Witness, first_in_wal
 
 _SMALLEST = 512  # bytes of a page: SQLite would take a shorter file for a new one, and overwrite it
 _LONGEST_PATH, _LONGEST_NAME = 504, 247  # bytes: "-journal" comes behind them, within 512 and 255
@@ -83,20 +83,22 @@ def _refuse_lost(path: Path, witness: Witness) -> None:
 
 
 def _refuse_strange_wal(path: Path, wal_size: int) -> None:
-    """A copy says that it has no -wal. SQLite would take whichever it finds, and mix the two.
+    """SQLite takes whichever -wal it finds, and would mix the two. A backup says in its header that it has none.
 
-    The size was taken first: a new store says that it has a -wal before there is one.
+    The size was taken first: a new store says that it has a -wal before there is one. The -wal is read before the file, as
+    another process may write it anew once the file holds all that was in it.
     """
     if not wal_size:
         return
-    with path.open("rb") as file:
-        header = file.read(20)
-    if header[18:20] == b"\1\1":
-        raise StoreUnavailableError(
-            f"The file {shown(path)} was put in the place of a store whose -wal is still there, and which does not belong to it:"
-            f" delete {shown(wal_of(path))} and {shown(f'{path}-shm')} to go on with the file as it is. Nothing was changed."
-            " The next time, zapomni restore-backup does it all."
-        )
+    first = first_in_wal(wal_of(path))
+    with closing(MainFile(path)) as file:
+        if not file.is_backup() and file.fits(first):
+            return
+    raise StoreUnavailableError(
+        f"The file {shown(path)} was copied over a store whose -wal is still there, and does not belong to it. Nothing was"
+        " changed. Put the backup in the place of the store with: zapomni restore-backup FILE. Or, to go on with the file as"
+        f" it is, delete {shown(wal_of(path))} and {shown(f'{path}-shm')}."
+    )
 
 
 def size_of(path: Path) -> int:

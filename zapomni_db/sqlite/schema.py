@@ -8,9 +8,10 @@ import apsw
 
 from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.conversations.tables import create_conversations
-from zapomni_db.sqlite.facets import ask_for_lists
+from zapomni_db.sqlite.facets import add_missing
 from zapomni_db.sqlite.graph.tables import add_graph
 from zapomni_db.sqlite.job_table import create_job_table
+from zapomni_db.sqlite.witness import Note
 
 APPLICATION_ID = 0x5A61706F  # "Zapo"
 
@@ -75,7 +76,7 @@ CREATE INDEX change_memory ON change(memory);
 
 def _create(connection: apsw.Connection) -> None:
     connection.execute(_FIRST)
-    connection.execute("INSERT INTO meta VALUES('store', ?)", (uuid4().hex,))
+    connection.execute("INSERT INTO meta VALUES('store', ?)", (str(Note(uuid4().hex, 0)),))
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
@@ -83,6 +84,14 @@ def _link_by_replacement(connection: apsw.Connection) -> None:
     """What a memory replaces is told by what it replaced, so that both ends of a link are one thing."""
     connection.execute("CREATE INDEX memory_replaced_by ON memory(replaced_by) WHERE replaced_by IS NOT NULL")
     connection.execute("ALTER TABLE memory DROP COLUMN replaces")
+
+
+def _count_commits(connection: apsw.Connection) -> None:
+    """The store's id is followed by the number of its last commit, which was that of its last change before."""
+    connection.execute(
+        "UPDATE meta SET value = printf('%s %020d', value, (SELECT coalesce(max(seq), 0) FROM change))"
+        " WHERE key = 'store' AND length(value) = 32"
+    )
 
 
 Migration = Callable[[apsw.Connection], None]
@@ -94,7 +103,9 @@ MIGRATIONS: list[Migration] = [
     create_conversations,
     add_graph,
     _link_by_replacement,
-    ask_for_lists,
+    add_missing,
+    _count_commits,
+    add_missing,
 ]
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import apsw
 
-from zapomni_db.sqlite.connections import last_change, transaction
+from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.database import Database
 from zapomni_db.sqlite.failures import translate, translated
 from zapomni_db.sqlite.joint import Work, do
 from zapomni_db.sqlite.tasks import Task, Tasks, answer_all
+from zapomni_db.sqlite.witness import count_commit
 
 _MOST_TOGETHER = 128
 
@@ -38,6 +39,7 @@ class Writer:
         while self._tasks.wait():
             self._do_next()
         if self._connection:
+            self._database.spare_overwritten(self._connection)
             self._connection.close()
         self._database.close()
 
@@ -88,10 +90,10 @@ class Writer:
     def _transact(self, connection: apsw.Connection, tasks: list[Task], works: list[Work[Any]]) -> list[Any]:
         with transaction(connection):
             self._database.guard(connection)
-            answers, change = do(connection, works), last_change(connection)
+            answers, note = do(connection, works), count_commit(connection)
             if not self._tasks.settle(tasks):
                 raise _GivenUpError
-        self._database.note(change)
+        self._database.note(note)
         return answers
 
     def _commit_rest(self, connection: apsw.Connection, tasks: list[Task]) -> list[Any]:

@@ -103,14 +103,14 @@ def _read(text: str | None, file: Path | None) -> str:
     if text is not None and text != "-":
         return text
     if sys.stdin is None or (text is None and sys.stdin.isatty()):
-        raise click.UsageError("There is nothing to remember: give a TEXT, or --file FILE, or - for standard input.")
+        raise click.UsageError("field required: text; give a TEXT, or --file FILE, or - for standard input.")
     return _decode(sys.stdin.buffer, "Standard input")
 
 
 def _decode(opened: BinaryIO, name: str) -> str:
     data = opened.read(LONGEST_INPUT + 1)
     if len(data) > LONGEST_INPUT:
-        raise Refusal(f"{name} is longer than a memory can be (10,000,000 characters)")
+        raise Refusal("text exceeds maximum length (10,000,000 characters)")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

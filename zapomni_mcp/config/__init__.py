@@ -1,8 +1,7 @@
-"""Finds, loads, shows and edits the settings, and knows where each value came from."""
+"""Shows and edits the settings that zapomni_core.config reads."""
 
+from zapomni_core.config import Config, load, settings_file
 from zapomni_mcp.config.editing import edit_plugin_switch
-from zapomni_mcp.config.files import settings_file
-from zapomni_mcp.config.loading import Config, load
 from zapomni_mcp.config.showing import dump
 
 __all__ = ["Config", "dump", "edit_plugin_switch", "load", "settings_file"]

@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from zapomni_core.config.leaves import KeyPath, dotted, flat
+from zapomni_core.config.loading import DEFAULT, Config
+from zapomni_core.config.sources import PREFIX
 from zapomni_core.settings import without_password
-from zapomni_mcp.config.leaves import KeyPath, dotted, flat
-from zapomni_mcp.config.loading import DEFAULT, Config
-from zapomni_mcp.config.sources import PREFIX
 
 MASK = "********"
 _SECRET = re.compile(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from zapomni_core.arguments import EMPTY, MISSING, TOO_LONG, ArgumentProblem, problem_of
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.failures import describe_failure
@@ -53,10 +54,15 @@ class MemoryTool(ABC, Generic[RequestT]):
 
     def _format_error(self, error: Exception) -> dict[str, Any]:
         """The answer that tells of a failure; complete only in the log, unless it is the caller's to mend."""
-        response = describe(error)
+        if isinstance(error, ValidationError):
+            error = InvalidInputError(_problem(error))
+        response = describe_failure(error, GENERIC)
         if isinstance(error, LLMUnavailableError):
             told = {"tool": self.name, "code": response.error_code, "cause": error.root_cause}
             self.logger.warning("language_model_away", extra=told)
+        elif isinstance(error, InvalidInputError):
+            problem = problem_of(error, self.input_schema)
+            self.logger.warning("validation_error", extra={"tool": self.name, **problem._asdict()})
         elif response.error_type not in ("validation", "not_found"):
             self.logger.error("tool_failed", exc_info=error, extra={"tool": self.name})
         text = f"Error: {response.message}" + (f" {response.suggestion}" if response.suggestion else "")
@@ -68,19 +74,16 @@ def answer(text: str, response: BaseModel) -> dict[str, Any]:
     return ToolResult.text(text, structured=response.model_dump(mode="json"))
 
 
-def describe(error: Exception) -> ErrorResponse:
-    """What a client may know of a failure: of a wrong argument the field and the rule, of any other what the core tells."""
-    return describe_failure(
-        InvalidInputError(_problem(error)) if isinstance(error, ValidationError) else error, GENERIC
-    )
-
-
 def _problem(error: ValidationError) -> str:
     """The first problem by field and rule, without the value."""
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    problem = error.errors(include_url=False, include_input=False)[0]
     field = ".".join(map(str, problem["loc"]))
     if problem["type"] == "value_error":
         return problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "missing":
-        return f"{field} is required"
+        return str(ArgumentProblem(field, MISSING))
+    if problem["type"] == "string_too_short":
+        return str(ArgumentProblem(field, EMPTY))
+    if problem["type"] == "string_too_long":
+        return str(ArgumentProblem(field, TOO_LONG.format(problem["ctx"]["max_length"])))
     return f"{field}: {problem['msg']}"

@@ -38,7 +38,7 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
             "filters": {
                 "type": ["object", "null"],
                 "description": "tags (all), source, author, conversation, kind, date_from, date_to (ISO), or any metadata key; "
-                "a list means any of its values.",
+                "a list means any of its values, an object at least these keys.",
             },
             "max_tokens": {"type": ["integer", "null"], "description": "Size of the answer.", "minimum": 1},
         },

@@ -4,7 +4,7 @@ import time
 
 from zapomni_core.plugin import hookimpl, tool
 
-time.sleep(20)
+time.sleep(3600)
 
 
 @tool

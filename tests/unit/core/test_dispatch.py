@@ -97,9 +97,9 @@ async def test_an_unknown_tool_is_told_with_the_nearest_name():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "text is required"),
+        ({}, "field required: text"),
         ({"text": 5}, "text must be string"),
-        ({"text": "secret"}, "text must have at most 5 characters"),
+        ({"text": "secret"}, "text exceeds maximum length (5 characters)"),
         ({"text": "a", "limit": 0}, "limit must be at least 1"),
         ({"text": "a", "limit": 101}, "limit must be at most 100"),
         ({"text": "a", "limt": 5}, "limt is not known; did you mean 'limit'?"),
@@ -140,8 +140,8 @@ PARTS = {
         ({"choice": "secret"}, "choice must be one of red, blue"),
         ({"choice": 5}, "choice must be string or null"),
         ({"place": {"city": "Oslo", "zp": "secret"}}, "place.zp is not known; did you mean 'zip'?"),
-        ({"place": {"zip": "0150"}}, "place.city is required"),
-        ({"place": {"city": "Oslo", "zip": "secret"}}, "place.zip must have at most 5 characters"),
+        ({"place": {"zip": "0150"}}, "field required: place.city"),
+        ({"place": {"city": "Oslo", "zip": "secret"}}, "place.zip exceeds maximum length (5 characters)"),
         ({"place": "secret"}, "place must be object or null"),
         ({"pet": {"kind": "secret"}}, "pet.kind must be one of cat, dog"),
         ({"pet": {"kind": "dog", "barks": "secret"}}, "pet.barks must be boolean"),
@@ -372,14 +372,14 @@ async def test_the_limit_counts_from_the_last_sign_of_progress():
 
     async def steady(_arguments):
         for step in range(8):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.5)
             await current_call().progress(step, 8, "working")
         return ToolResult.text("done")
 
     async def note(done, total, message):
         seen.append((done, total, message))
 
-    dispatcher = dispatcher_of(LocalTool(steady, timeout_seconds=0.25))
+    dispatcher = dispatcher_of(LocalTool(steady, timeout_seconds=3))
     assert (await dispatcher.call("probe", {}, on_progress=note))["isError"] is False
     assert seen[-1] == (7, 8, "working")
 
@@ -522,11 +522,11 @@ async def test_no_more_calls_run_at_once_than_there_are_places_and_waiting_costs
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
         running -= 1
         return ToolResult.text("done")
 
-    dispatcher = dispatcher_of(LocalTool(busy, timeout_seconds=0.2), concurrent_calls=2)
+    dispatcher = dispatcher_of(LocalTool(busy, timeout_seconds=2.5), concurrent_calls=2)
     results = await asyncio.gather(*(dispatcher.call("probe", {}) for _ in range(12)))
     assert most == 2
     assert not any(result["isError"] for result in results)
@@ -622,7 +622,7 @@ async def test_an_observer_that_hangs_loses_no_answer(when, heeds, monkeypatch, 
     dispatcher = dispatcher_of(LocalTool(done))
     use(dispatcher, [Around("observe", hang)])
     assert await dispatcher.call("probe", {}) == ToolResult.text("done")
-    assert [record.message for record in caplog.records] == ["observer_is_late"]
+    assert caplog.messages.count("observer_is_late") == 1
     release.set()
 
 

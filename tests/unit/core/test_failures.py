@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.growth import is_linear
 from zapomni_core import errors as core_errors
 from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError
 from zapomni_core.failures import KINDS, describe_failure, flaw_of
@@ -142,6 +143,12 @@ def test_no_place_is_told(path):
 def test_what_is_no_place_stays():
     said = "the embedder's vectors and/or 'words' of 3/4 texts: run zapomni reindex --embedder 'mine'"
     assert without_paths(said) == said
+
+
+@pytest.mark.parametrize("unit", ["'", "/", "\\", "'/", "http://", "/.", "'/a'\"'\""])
+@pytest.mark.parametrize("quote", ["", "'", "'/'"])
+def test_the_work_grows_with_the_length_of_the_message_and_no_faster(quote, unit):
+    assert is_linear(lambda text: without_paths(quote + text + "?"), unit, 50_000)
 
 
 def test_an_address_is_no_place_on_this_machine():

@@ -53,6 +53,10 @@ def test_a_store_is_a_url_whose_scheme_is_a_provider(url):
     assert Settings(store=url).store == url
 
 
+def test_a_sqlite_url_as_sqlalchemy_writes_it_names_the_same_file():
+    assert Settings(store="sqlite:////var/memory.db").store == Settings(store="sqlite:///var/memory.db").store
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -65,7 +69,9 @@ def test_a_store_is_a_url_whose_scheme_is_a_provider(url):
         "/folder/",
         "/:memory:",
         "",
-        "//m.db",
+        "//",
+        "//~/m.db",
+        "///m.db",
     ],
 )
 def test_a_relative_path_of_sqlite_is_refused_and_the_right_form_shown(path):

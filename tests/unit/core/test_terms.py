@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import is_linear
 from zapomni_core import terms as analyser
 from zapomni_core.stopwords import STOP_WORDS
 from zapomni_core.terms import LONGEST, QueryWord, query_terms, query_words, terms, words
@@ -95,6 +96,53 @@ def test_an_identifier_is_found_by_its_parts_and_in_any_case():
 
 def test_a_very_long_word_is_cut_to_the_length_that_stores_can_keep():
     assert [len(term) for term in terms("x" * 1_000_000)] == [LONGEST]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *(
+            " ",
+            "_",
+            "a",
+            "aA",
+            "getUserName",
+            "1",
+            "1.",
+            "a1",
+            "C++ ",
+            "#",
+            "\0",
+            "я",
+            "aя",
+            "漢",
+            "漢a",
+            "ﷺ",
+            "한",
+            "ก",
+        ),
+        *(
+            "\u0301",
+            "\u0316\u0301",
+            "\u0316\uff9e",
+            "a\u0301",
+            "क्",
+            "\u0e38\u0e48",
+            "👩\u200d",
+            "\u200d",
+            "🇦",
+            "\ufe0f",
+            "\udc00",
+        ),
+    ],
+)
+@pytest.mark.parametrize("work", [terms, query_terms])
+def test_the_work_grows_with_the_length_of_the_text_and_no_faster(work, unit):
+    assert is_linear(work, unit, 25_000)
+
+
+def test_a_word_with_piles_of_marks_is_found_with_as_many():
+    assert terms("a" + "\u0301" * 30) == terms("a" + "\u0301" * 1000) != terms("a")
 
 
 def test_a_question_keeps_its_words_as_they_were_written_even_stop_words():

@@ -113,7 +113,7 @@ async def test_a_copy_beside_the_wal_of_another_store_is_refused_and_not_touched
     wal = killed.with_name("memory.db-wal")
     files = [file.read_bytes() for file in (killed, wal)]
     store = SQLiteStore(killed)
-    with pytest.raises(StoreUnavailableError, match="does not belong to it: delete"):
+    with pytest.raises(StoreUnavailableError, match="restore-backup FILE"):
         await store.stats("default")
     assert [file.read_bytes() for file in (killed, wal)] == files
     wal.unlink()

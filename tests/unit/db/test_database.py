@@ -169,8 +169,11 @@ async def test_links_of_an_older_store_are_kept(path, monkeypatch):
     await store.close()
 
 
-async def test_an_older_store_can_be_filtered_by_what_metadata_list_once_it_is_opened(store, path):
-    listing, plain = {"rooms": ["hall", 7], "deep": [["hall"]], "long": list(range(101))}, {"room": "hall [7]"}
+async def test_an_older_store_can_be_filtered_by_what_metadata_list_and_nest_once_it_is_opened(store, path):
+    listing, plain = (
+        {"rooms": ["hall", 7], "deep": [["hall"]], "o": {"n": 1}, "long": list(range(101))},
+        {"room": "hall [7]"},
+    )
     for text, metadata in (("a", listing), ("b", plain), ("c", {})):
         await put(store, sample_memory(text, metadata=metadata), "default")
     await store.close()
@@ -181,6 +184,8 @@ async def test_an_older_store_can_be_filtered_by_what_metadata_list_once_it_is_o
     rooms = [Filter(metadata={"rooms": values}) for values in (("hall",), (7,), ("attic",))]
     found = await newer.read("default", lambda snapshot: [np.flatnonzero(snapshot.mask(one)).tolist() for one in rooms])
     assert found == [[0], [0], []]
+    nested = Filter(metadata={"o": {"n": (1,)}})
+    assert await newer.read("default", lambda snapshot: np.flatnonzero(snapshot.mask(nested)).tolist()) == [0]
     assert await newer.check() == []
     await newer.close()
 

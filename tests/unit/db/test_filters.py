@@ -1,5 +1,6 @@
 """What a caller may ask a search to be narrowed to."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -30,6 +31,14 @@ def test_a_session_is_found_however_its_id_is_written(spelled):
     as_kept = "5f6c3a52-0000-4000-8000-0000000000ab"
     assert parse_filter({"conversation": ["talk", spelled]}).conversations == ("talk", spelled, as_kept)
     assert parse_filter({"conversation": as_kept}).conversations == (as_kept,)
+
+
+def test_an_object_asks_for_each_value_in_it():
+    wanted = parse_filter({"a": {"b": 1, "c": {"d": ["x", "y"]}}})
+    assert wanted.metadata == {"a": {"b": (1,), "c": {"d": ("x", "y")}}}
+    assert list(wanted.metadata_values) == [(("a", "b"), (1,)), (("a", "c", "d"), ("x", "y"))]
+    with pytest.raises(InvalidInputError, match="more than 100"):
+        parse_filter({"a": {f"key {number}": number for number in range(101)}})
 
 
 def test_a_number_that_nobody_can_write_is_refused():
@@ -72,7 +81,10 @@ def test_a_day_may_be_written_as_iso_8601_allows(day):
         {"date_from": "yesterday"},
         {"date_from": 5},
         {"date_to": "2026-13-01"},
-        {"project": {"nested": 1}},
+        {"project": {}},
+        {"project": {"nested": []}},
+        {"project": {"nested": [{"deeper": 1}]}},
+        {"project": json.loads('{"a":' * 200 + "1" + "}" * 200)},
         {"project": []},
         {"project": [["a"]]},
         {"date_from": "2026-05-09", "date_to": "2026-05-08"},

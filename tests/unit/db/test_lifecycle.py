@@ -104,7 +104,7 @@ async def test_a_store_that_was_opened_before_a_fork_is_refused(store, monkeypat
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_what_was_open_at_a_fork_is_refused_to_the_child_and_closed_at_once(path):
     program = f"""
-import asyncio, os, pathlib, time
+import asyncio, os, pathlib
 from zapomni_core.testing.samples import EMBEDDER, sample_memory
 from zapomni_db.sqlite import SQLiteStore
 path = pathlib.Path({str(path)!r})
@@ -113,21 +113,19 @@ asyncio.run(store.add("default", sample_memory("text"), EMBEDDER))
 if child := os.fork():
     os.waitpid(child, 0)
 else:
-    began = time.monotonic()
     for one in (store, SQLiteStore(path)):
         try:
             asyncio.run(one.stats("default"))
         except Exception as error:
             print(type(error).__name__, "spawn" in str(error), flush=True)
     asyncio.run(store.close())
-    print(time.monotonic() - began < 5, flush=True)
     os._exit(0)
 print(asyncio.run(store.stats("default")).memories)
 """
     ended = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
-    assert ended.stdout.split("\n")[:4] == ["StoreUnavailableError True"] * 2 + ["True", "1"], ended.stderr
+    assert ended.stdout.split("\n")[:3] == ["StoreUnavailableError True"] * 2 + ["1"], ended.stderr
 
 
 async def test_a_closed_store_is_held_by_nobody(path):

@@ -20,6 +20,7 @@ from zapomni_core.testing import running
 from zapomni_mcp import MCPServer
 from zapomni_mcp.descriptors import Wire
 from zapomni_mcp.testing import connected
+from zapomni_mcp.tools.add_memory import AddMemoryTool
 from zapomni_mcp.transports.exchange import DRAIN_SECONDS
 
 ERAS = ["legacy", "auto"]
@@ -51,6 +52,25 @@ async def refuse(text: str) -> str:
 async def protest() -> str:
     """Answer with an error of the protocol."""
     raise MCPError(-32050, "not today", {"why": "rain"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "Error: field required: text"),
+        ({"text": ""}, "Error: text cannot be empty or whitespace-only"),
+        ({"text": " "}, "Error: text cannot be empty or whitespace-only"),
+        ({"text": "x" * 10_000_001}, "Error: text exceeds maximum length (10,000,000 characters)"),
+    ],
+    ids=["missing", "empty", "blank", "too long"],
+)
+async def test_a_registered_tool_refuses_a_text_in_the_words_of_the_contract(arguments, said):
+    engine = Mock(spec=MemoryEngine)
+    server = MCPServer(core_engine=engine)
+    server.register_tool(AddMemoryTool(core_engine=engine))
+    request = {"method": "tools/call", "params": {"name": "add_memory", "arguments": arguments}}
+    result = (await server.handle_request(request))["result"]
+    assert (result["isError"], result["content"][0]["text"]) == (True, said)
 
 
 def guest(**hooks):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import is_linear
 from zapomni_core.chunking import chunk
 from zapomni_core.embedding import guess_tokens
 
@@ -196,3 +197,51 @@ def test_a_counter_that_sees_no_tokens_does_not_make_endless_chunks():
 def test_a_monstrous_text_is_cut_like_any_other(text):
     parts = chunk(text, tokens=guess_tokens)
     assert "".join(text[part.fresh : part.end] for part in parts) == text
+
+
+@pytest.mark.parametrize("language", [None, "markdown", "python"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *(
+            " ",
+            "\n",
+            " \n",
+            "\r",
+            "\r\n",
+            "\t",
+            "\u3000",
+            "\u200b",
+            "#",
+            "# a\n",
+            "`",
+            "```\n",
+            "~~~\n",
+            "<",
+            "[",
+            "](",
+            "{",
+            "}\n",
+        ),
+        *(
+            "a",
+            "A",
+            "_",
+            "1.",
+            ". ",
+            '."',
+            "…",
+            "!?",
+            "- a\n",
+            "| a |\n",
+            "a\n=\n",
+            "\n\na\n---x\n",
+            "    x\n",
+            "x\n\n",
+            "getUserName",
+        ),
+        *("漢", "漢。", "。」", "ก", "aя", "\u0301", "👩\u200d", "🇦", "👍🏽", "\ud83d\ude00", "def a():\n  x\n"),
+    ],
+)
+def test_the_work_grows_with_the_length_of_the_text_and_no_faster(unit, language):
+    assert is_linear(lambda text: chunk(text, tokens=guess_tokens, language=language), unit, 10_000)

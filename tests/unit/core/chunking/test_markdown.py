@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.growth import is_linear
 from zapomni_core.chunking import chunk
 from zapomni_core.embedding import guess_tokens
 
@@ -125,3 +126,17 @@ def test_a_language_that_nobody_knows_says_nothing():
 
 def test_text_is_not_markdown_if_the_language_says_so():
     assert {heading for heading, _ in sections("# A\n\nbody\n", "text")} == {""}
+
+
+def test_the_work_for_short_fences_within_a_long_one_grows_with_the_length_and_no_faster():
+    def cut(text):
+        chunk("`" * len(text) + "\n" + text, tokens=guess_tokens, language="markdown")
+
+    assert is_linear(cut, "```\n", 500_000)
+
+
+def test_the_work_for_sections_under_a_long_heading_grows_with_the_length_and_no_faster():
+    def cut(text):
+        chunk("# " + " " * len(text) + "A\n\n" + text, tokens=guess_tokens)
+
+    assert is_linear(cut, "## B\nb\n", 125_000)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import is_linear_when_awaited
 from tests.unit.core.llm.asking import Time, llm_of
 from zapomni_core.call import Call, CallContext, call_context
 from zapomni_core.errors import LLMUnavailableError
@@ -104,6 +105,15 @@ async def test_a_relation_that_the_text_does_not_show_is_left_out(server, extrac
     found = await extractor.extract(TEXT)
     assert [one.name for one in found.entities] == ["Anna", "Acme"]
     assert found.relations == ()
+
+
+async def test_the_work_for_long_names_grows_with_their_length_and_no_faster(server, extractor):
+    async def extract(length):
+        name = "Zoe" + "\u0301\u0316" * (length // 2)
+        server.always(said(entity(name), relations=[relation(name, "knows", "Anna", "Anna works at Acme")]))
+        assert (await extractor.extract(TEXT)).entities == ()
+
+    assert await is_linear_when_awaited(extract, 15_000)
 
 
 async def test_what_has_neither_letter_nor_digit_is_no_name(server, extractor):

@@ -1,12 +1,25 @@
 """One question over each protocol, and every way in which it can fail."""
 
 import json
+import threading
 import traceback
 
 import pytest
 
-from tests.unit.core.llm.asking import GOOD, KEY, PROMPT, SCHEMA, ask, client_of, eventually, failure_of
+from tests.unit.core.llm.asking import (
+    GOOD,
+    KEY,
+    NOON,
+    PROMPT,
+    SCHEMA,
+    ask,
+    client_of,
+    eventually,
+    failure_of,
+    settings_of,
+)
 from zapomni_core.errors import LLMUnavailableError, ProcessingError
+from zapomni_core.llm import Endpoint, LLMClient, LLMErrorClassifier
 from zapomni_core.llm.client import LONGEST_REPLY
 from zapomni_core.testing.llm_server import LLMServer, answer, cut, model_missing, refuse, reply, say, stall
 
@@ -161,6 +174,22 @@ async def test_a_reply_that_does_not_end_is_not_read_to_the_end(client, server):
     assert await ask(client) == GOOD
     assert (await failure_of(client)).code == "MALFORMED_ANSWER"
     assert await ask(client) == GOOD
+
+
+async def test_a_refusal_is_read_in_another_thread_than_that_of_the_event_loop(server, protocol):
+    readers = set()
+
+    def now():
+        readers.add(threading.get_ident())
+        return NOON
+
+    endpoint = Endpoint.of(settings_of(server, protocol))
+    client = LLMClient(endpoint, classifier=LLMErrorClassifier(endpoint, now=now))
+    server.always(refuse(429, retry_after="Sat, 01 Mar 2025 12:01:30 GMT"))
+    assert (await failure_of(client)).code == "RATE_LIMIT"
+    await client.close()
+    assert readers
+    assert threading.get_ident() not in readers
 
 
 async def test_a_header_that_is_no_text_does_not_hide_the_status(client, server):

@@ -223,6 +223,21 @@ class MemoryManagerSuite(StoreContract):
         assert await memory.semantic_search([1.0, 0, 0, 0], metadata_filters={"category": "Research"}) == []
         assert await memory.semantic_search([1.0, 0, 0, 0], metadata_filters={"tags": ["a", "c"]}) == []
 
+    async def test_filters_find_objects_that_contain_what_is_asked(self, memory):
+        oslo = {"place": {"city": "Oslo", "rooms": ["hall", 7]}}
+        await memory.store_document("oslo", oslo, [1.0] * DIMENSION)
+        await memory.store_document("bergen", {"place": {"city": "Bergen"}, "city": "Oslo"}, [1.0] * DIMENSION)
+        for wanted, contents in (
+            ({"place": {"city": "Oslo"}}, ["oslo"]),
+            ({"place": {"city": ["Oslo", "Bergen"]}}, ["bergen", "oslo"]),
+            ({"place": {"city": "Oslo", "rooms": 7}}, ["oslo"]),
+            ({"place": {"city": "Bergen", "rooms": 7}}, []),
+        ):
+            near = await memory.semantic_search([1.0] * DIMENSION, metadata_filters=wanted)
+            assert sorted(one.content for one in near) == contents, wanted
+            dated = await memory.temporal_query(*ALWAYS, metadata_filters=wanted)
+            assert sorted(one.content for one in dated) == contents, wanted
+
     @pytest.mark.parametrize(
         "wanted",
         [

@@ -2,9 +2,11 @@
 
 import logging
 import os
+import pty
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,22 @@ def start(tmp_path):
 def broken(name):
     """The file of one of the broken plugins."""
     return str(next((BROKEN / name).glob("*.py")))
+
+
+def shown_on_a_terminal(start, *args, given=""):
+    """What a command writes to standard error, which is a terminal."""
+    master, terminal = pty.openpty()
+    process = start(*args, stderr=terminal)
+    os.close(terminal)
+    process.stdin.write(given)
+    process.stdin.close()
+    process.stdin = None  # `communicate` would flush it
+    shown = bytearray()
+    with suppress(OSError):  # Linux reports the end of a terminal as an error
+        while data := os.read(master, 100_000):
+            shown += data
+    os.close(master)
+    return shown.decode()
 
 
 def finish(process, given=""):

@@ -11,7 +11,7 @@ import pytest
 from zapomni_core.testing.llm_server import LLMServer
 from zapomni_mcp.cli import progress
 
-from .conftest import START, finish
+from .conftest import START, finish, shown_on_a_terminal
 
 EMBEDDERS = """
 from zapomni_core.provider import Provider
@@ -158,6 +158,8 @@ def test_a_correction_replaces_and_keeps_the_old_one_readable(zapomni, document,
     ("args", "told"),
     [
         (["add", ""], "empty"),
+        (["add", ""], "text cannot be empty or whitespace-only"),
+        (["add", " "], "text cannot be empty or whitespace-only"),
         (["add", "x", "--timestamp", "yesterday"], "metadata.timestamp"),
         (["add", "x", "--metadata", "{"], "no JSON"),
         (["add", "x", "--metadata", "[]"], "no JSON object"),
@@ -221,16 +223,17 @@ def test_bytes_that_are_no_text_are_refused(zapomni):
     assert (result.exit_code, result.stderr) == (2, "Error: Standard input is no text in UTF-8\n")
 
 
-def test_a_file_that_is_too_long_is_refused(zapomni, tmp_path):
-    with (tmp_path / "long.txt").open("wb") as file:
-        file.truncate(40_000_001)
+@pytest.mark.parametrize("length", [10_000_001, 40_000_001])
+def test_a_file_that_is_too_long_is_refused(zapomni, tmp_path, length):
+    (tmp_path / "long.txt").write_text("x" * length)
     result = zapomni("add", "--file", str(tmp_path / "long.txt"))
-    assert (result.exit_code, "10,000,000 characters" in result.stderr) == (2, True)
+    assert (result.exit_code, result.stderr) == (2, "Error: text exceeds maximum length (10,000,000 characters)\n")
 
 
 def test_without_a_text_on_a_terminal_add_says_what_it_takes(start, embedders):
     code, _, errors = on_a_terminal(start, "add")
     assert code == 2
+    assert "field required: text" in errors
     assert "give a TEXT, or --file FILE, or -" in errors
 
 
@@ -384,6 +387,13 @@ def test_what_is_there_is_deleted_although_something_else_is_not(zapomni, docume
     result = zapomni("delete", NOBODY, memory, memory, "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout) == {"deleted": [memory], "missing": [NOBODY]}
+
+
+def test_a_search_is_narrowed_by_nested_metadata(document, remember):
+    oslo = remember("herons", "--metadata", '{"place": {"city": "Oslo", "year": 2026}}')
+    remember("herons again", "--metadata", '{"place": {"city": "Bergen"}}')
+    found = document("search", "herons", "--filter", '{"place": {"city": "Oslo"}}')
+    assert [hit["memory_id"] for hit in found["hits"]] == [oslo]
 
 
 def test_purging_removes_for_good_what_was_deleted_and_named(zapomni, remember):
@@ -655,6 +665,58 @@ def test_a_failing_embedder_is_a_sentence(run, plugin_file, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "failing")
     result = run("add", "x", "--plugin", plugin_file("failing", source))
     assert (result.exit_code, result.stderr) == (1, "Error: The embedder is on strike\n")
+
+
+FAILING = """
+from zapomni_core.provider import Provider
+from zapomni_core.testing.embedder import HashingEmbedder
+
+class Failing(HashingEmbedder):
+    async def embed(self, texts, **options):
+        raise RuntimeError("no weights on this disk")
+
+@hookimpl
+def zapomni_providers():
+    return [Provider(kind="embedder", name="failing", factory=lambda _: Failing(name="failing"))]
+"""
+
+
+@pytest.fixture
+def failing(plugin_file, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "failing")
+    return plugin_file("failing", FAILING)
+
+
+def test_adding_with_a_failing_embedder_shows_the_cause(start, failing):
+    code, output, errors = finish(start("add", "x", "--plugin", failing))
+    assert (code, output) == (1, "")
+    assert "'failing'" in errors
+    assert "no weights on this disk" in errors
+    assert "Traceback" not in errors
+    assert "the log" not in errors
+
+
+@pytest.mark.parametrize("command", [["add", "x"], ["call", "add_memory", '{"text": "x"}']], ids=["add", "call"])
+def test_a_log_on_a_terminal_is_readable_with_its_traceback(start, failing, monkeypatch, command):
+    monkeypatch.setenv("LOG_LEVEL", "INFO")
+    shown = shown_on_a_terminal(start, *command, "--plugin", failing)
+    assert "ERROR" in shown
+    assert "Traceback (most recent call last):" in shown.splitlines()
+    assert "RuntimeError: no weights on this disk" in shown.splitlines()
+    assert [line for line in shown.splitlines() if line.startswith("{")] == []
+
+
+def test_a_wrong_argument_on_a_terminal_is_logged_readably(start, embedders):
+    shown = shown_on_a_terminal(start, "call", "add_memory", '{"text": ""}', "--plugin", embedders)
+    (line,) = (line for line in shown.splitlines() if "validation_error" in line)
+    assert "WARNING" in line
+    assert "field=text" in line
+    assert not line.startswith("{")
+
+
+def test_where_no_terminal_is_the_log_is_json(start, embedders):
+    _, _, errors = finish(start("call", "add_memory", '{"text": ""}', "--plugin", embedders))
+    assert "validation_error" in [json.loads(line)["event"] for line in errors.splitlines()]
 
 
 async def test_a_long_work_is_told_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):

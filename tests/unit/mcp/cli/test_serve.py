@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from .conftest import broken, finish
+from .conftest import broken, finish, shown_on_a_terminal
 
 HANDSHAKE = [
     {
@@ -86,6 +86,15 @@ def test_one_line_at_the_start_names_the_plugins(start):
     assert (line["event"], line["version"]) == ("started", "0.1.0")
     assert {"hello 0.1.0", "audit 0.1.0"} <= set(line["plugins"])
     assert "failed" not in line
+
+
+def test_on_a_terminal_the_log_is_readable(start, monkeypatch):
+    monkeypatch.setenv("LOG_LEVEL", "INFO")
+    shown = shown_on_a_terminal(start, "serve", given=session("add_memory"))
+    assert "INFO configuration" in shown
+    assert "INFO started version=0.1.0" in shown
+    assert "WARNING validation_error" in shown
+    assert [line for line in shown.splitlines() if line.startswith("{")] == []
 
 
 def test_the_line_at_the_start_counts_what_failed(start, installed):

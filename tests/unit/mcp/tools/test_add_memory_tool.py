@@ -83,7 +83,7 @@ async def test_execute_success_with_metadata(tool):
 
 
 async def test_execute_validation_error_empty_text(tool):
-    assert "at least 1 character" in await refused(tool, {"text": ""})
+    assert await refused(tool, {"text": ""}) == "Error: text cannot be empty or whitespace-only"
 
 
 async def test_execute_validation_error_whitespace_only(tool):
@@ -91,13 +91,12 @@ async def test_execute_validation_error_whitespace_only(tool):
 
 
 async def test_execute_validation_error_missing_text(tool):
-    assert await refused(tool, {"metadata": {}}) == "Error: text is required"
+    assert await refused(tool, {"metadata": {}}) == "Error: field required: text"
 
 
 async def test_execute_validation_error_text_too_long(tool):
     message = await refused(tool, {"text": "x" * 10_000_001})
-    assert "10000000 characters" in message
-    assert len(message) < 200
+    assert message == "Error: text exceeds maximum length (10,000,000 characters)"
 
 
 async def test_execute_validation_error_invalid_metadata_type(tool):

@@ -104,8 +104,8 @@ async def test_a_long_memory_is_told_by_its_beginning(tool, make_memory):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "memory_id is required"),
-        ({"memory_id": ""}, "memory_id: String should have at least 1 character"),
+        ({}, "field required: memory_id"),
+        ({"memory_id": ""}, "memory_id cannot be empty or whitespace-only"),
         ({"memory_id": None}, "memory_id: Input should be a valid string"),
         ({"memory_id": ["a", "b"]}, "memory_id: Input should be a valid string"),
         ({"memory_id": "x", "forever": True}, "forever: Extra inputs are not permitted"),

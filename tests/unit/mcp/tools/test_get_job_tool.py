@@ -109,7 +109,7 @@ async def test_a_job_that_is_not_there_is_the_callers_to_mend(tool):
 
 
 async def test_wrong_arguments_are_refused(tool):
-    assert await refused(tool, {}) == "job_id is required"
+    assert await refused(tool, {}) == "field required: job_id"
     assert await refused(tool, {"job_id": ""})
 
 

@@ -166,8 +166,8 @@ async def test_deep_metadata_comes_back_as_it_is(tool, make_memory):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "memory_id is required"),
-        ({"memory_id": ""}, "memory_id: String should have at least 1 character"),
+        ({}, "field required: memory_id"),
+        ({"memory_id": ""}, "memory_id cannot be empty or whitespace-only"),
         ({"memory_id": 5}, "memory_id: Input should be a valid string"),
         ({"memory_id": "x", "offset": -1}, "offset: Input should be greater than or equal to 0"),
         ({"memory_id": "x", "offset": "here"}, "offset: Input should be a valid integer"),

@@ -205,12 +205,12 @@ async def test_the_engine_is_asked_once_for_what_was_given(tool, arguments, aske
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "query is required"),
+        ({}, "field required: query"),
         ({"query": None}, "query: Input should be a valid string"),
         ({"query": 5}, "query: Input should be a valid string"),
-        ({"query": ""}, "query: String should have at least 1 character"),
+        ({"query": ""}, "query cannot be empty or whitespace-only"),
         ({"query": " \n\t"}, "query cannot be empty or whitespace-only"),
-        ({"query": "x" * 1001}, "query: String should have at most 1000 characters"),
+        ({"query": "x" * 1001}, "query exceeds maximum length (1,000 characters)"),
         ({"query": "bees", "limit": 0}, "limit: Input should be greater than or equal to 1"),
         ({"query": "bees", "limit": 101}, "limit: Input should be less than or equal to 100"),
         ({"query": "bees", "limit": 1.5}, "limit: Input should be a valid integer"),

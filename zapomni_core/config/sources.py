@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from zapomni_core.config.files import text_of
+from zapomni_core.config.leaves import KeyPath, Leaf, Leaves, collected, dotted, flat, is_table
 from zapomni_core.errors import ConfigurationError
-from zapomni_mcp.config.files import text_of
-from zapomni_mcp.config.leaves import KeyPath, Leaf, Leaves, collected, dotted, flat, is_table
 
 PREFIX = "ZAPOMNI_"
 LOG_LEVEL = "LOG_LEVEL"

@@ -6,9 +6,9 @@ from difflib import SequenceMatcher
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from zapomni_core.config.leaves import KeyPath, Leaves, dotted
+from zapomni_core.config.sources import PREFIX
 from zapomni_core.settings import Settings, ToolSettings
-from zapomni_mcp.config.leaves import KeyPath, Leaves, dotted
-from zapomni_mcp.config.sources import PREFIX
 
 _CLOSE = 0.6
 _RULES = {

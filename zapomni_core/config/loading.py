@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from zapomni_core.config.files import ABSENT, CONFIG_VARIABLE, settings_file
+from zapomni_core.config.leaves import Leaves, dotted, flat, tree, untouched
+from zapomni_core.config.mistakes import lines
+from zapomni_core.config.sources import env_file_variables, leaves_of_file, leaves_of_variables, resolved, usual_key
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.settings import Settings
-from zapomni_mcp.config.files import ABSENT, CONFIG_VARIABLE, settings_file
-from zapomni_mcp.config.leaves import Leaves, dotted, flat, tree, untouched
-from zapomni_mcp.config.mistakes import lines
-from zapomni_mcp.config.sources import env_file_variables, leaves_of_file, leaves_of_variables, resolved, usual_key
 
 DEFAULT = "default"
 

@@ -1,0 +1,42 @@
+"""A program that passes no settings has the same memory as the server."""
+
+import pytest
+
+from zapomni_core import ConfigurationError, MemoryEngine, MemoryManager, Settings
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """The user's store and workspace, one in the settings file and one in the environment."""
+    url = f"sqlite://{tmp_path}/mine.db"
+    (tmp_path / "zapomni.toml").write_text(f'store = "{url}"\n')
+    monkeypatch.setenv("ZAPOMNI_CONFIG", str(tmp_path / "zapomni.toml"))
+    monkeypatch.setenv("ZAPOMNI_WORKSPACE", "garden")
+    return tmp_path / "mine.db"
+
+
+async def test_an_engine_without_settings_has_those_of_the_user(written):
+    engine = MemoryEngine()
+    assert not written.exists()
+    stats = await engine.get_stats()
+    await engine.close()
+    assert (stats.location, stats.graph_name) == (str(written), "garden")
+
+
+async def test_a_manager_without_an_engine_has_the_settings_of_the_user(written):
+    manager = MemoryManager()
+    document = await manager.store_document("Herons eat fish.")
+    await manager.close()
+    engine = MemoryEngine(Settings(store=f"sqlite://{written}", workspace="garden"))
+    assert (await engine.get_memory(str(document))).text == "Herons eat fish."
+    await engine.close()
+
+
+async def test_the_users_settings_do_not_count_where_a_program_passes_its_own(written):
+    assert MemoryEngine(Settings()).workspace == "default"
+
+
+def test_settings_that_are_wrong_are_refused_at_once(monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_WORKSPACE", "x" * 65)
+    with pytest.raises(ConfigurationError, match="workspace"):
+        MemoryEngine()
