@@ -50,7 +50,7 @@ class Database:
                 f"The file {shown(self.path)} was overwritten while it was open, as by cp. Nothing is read or written any more."
                 " Stop all servers, then put the backup in its place: zapomni restore-backup FILE"
             )
-        self._refuse_newer(connection.execute("PRAGMA user_version").get)
+        self._refuse_another_version(connection.execute("PRAGMA user_version").get)
 
     def _is_overwritten(self) -> bool:
         return self._file is not None and self._file.is_overwritten()
@@ -102,8 +102,8 @@ class Database:
             version, application = connection.pragma("user_version"), connection.pragma("application_id")
             tables = one(connection, "SELECT count(*) FROM sqlite_schema")
         if application == schema.APPLICATION_ID:
-            self._refuse_newer(version)
-            return bool(version == len(schema.MIGRATIONS) and connection.pragma("journal_mode") == "wal")
+            self._refuse_another_version(version)
+            return bool(connection.pragma("journal_mode") == "wal")
         if version or application or tables:
             raise StoreUnavailableError(
                 f"The file {shown(self.path)} is a database of another program: choose another path."
@@ -111,7 +111,7 @@ class Database:
         return False
 
     def _adopt(self, connection: apsw.Connection) -> None:
-        """Make the store, or bring it up to date; another process may have done so while this one waited."""
+        """Make the store; another process may have done so while this one waited."""
         if self._is_current(connection):
             return
         if not connection.pragma("application_id") and self._witness.read():
@@ -120,13 +120,21 @@ class Database:
             raise StoreUnavailableError(
                 f"The store {shown(self.path)} is where files cannot be shared: choose a local disk."
             )
-        schema.migrate(connection)
+        with transaction(connection):
+            if not connection.pragma("application_id"):
+                schema.create(connection)
 
-    def _refuse_newer(self, version: int) -> None:
-        if version > len(schema.MIGRATIONS):
+    def _refuse_another_version(self, version: int) -> None:
+        if version > schema.VERSION:
             raise StoreTooNewError(
                 f"The store {shown(self.path)} was made by a newer Zapomni (version {version} of its format,"
-                f" this one knows {len(schema.MIGRATIONS)}): update Zapomni. Nothing was changed."
+                f" this one knows {schema.VERSION}): update Zapomni. Nothing was changed."
+            )
+        if version < schema.VERSION:
+            raise StoreUnavailableError(
+                f"The store {shown(self.path)} was made by an older Zapomni, before its first release (version {version} of"
+                f" its format, this one reads {schema.VERSION} only). Nothing was changed. Move the file away, or choose"
+                " another path for the store."
             )
 
     def _refuse_behind(self, noted: Note | None, found: Note) -> None:

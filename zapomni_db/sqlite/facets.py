@@ -64,15 +64,6 @@ def keep_facets(connection: apsw.Connection, facets: Iterable[tuple[bytes, int]]
     connection.executemany("INSERT INTO facet VALUES(?, ?)", facets)
 
 
-def add_missing(connection: apsw.Connection) -> None:
-    """Let memories be filtered by what their metadata list and nest, too; earlier versions did not."""
-    nesting = "metadata LIKE '%[%' OR metadata LIKE '%{%{%'"
-    listing = connection.execute(f"SELECT id, workspace, metadata FROM memory WHERE {nesting}")  # noqa: S608 - ours
-    for memory, workspace, metadata in listing:
-        facets = _of_metadata(workspace, json.loads(metadata))
-        connection.executemany("INSERT OR IGNORE INTO facet VALUES(?, ?)", [(facet, memory) for facet in facets])
-
-
 def drop_facets(connection: apsw.Connection, memory: int, facets: Iterable[bytes]) -> None:
     """Forget what a memory could be filtered by."""
     connection.executemany("DELETE FROM facet WHERE digest = ? AND memory = ?", [(facet, memory) for facet in facets])

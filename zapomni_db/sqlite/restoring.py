@@ -13,7 +13,7 @@ import apsw
 from zapomni_db.errors import StoreDamagedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
 from zapomni_db.sqlite.backup import copy_to, damage_in, flush_directory, part_of
-from zapomni_db.sqlite.connections import closed_on_error, open_connection
+from zapomni_db.sqlite.connections import closed_on_error
 from zapomni_db.sqlite.failures import DAMAGE, shown, translated
 from zapomni_db.sqlite.files import check_name, name_before, real_path, wal_of
 from zapomni_db.sqlite.gate import Gate
@@ -49,8 +49,6 @@ def _copy_checked(source: Path, part: Path) -> None:
     with translated(source, DAMAGE, _DAMAGED):
         with closing(_open(source)) as connection:
             copy_to(connection, part)
-        with closing(open_connection(part)) as copy:
-            schema.migrate(copy)
         if damage := damage_in(part):
             raise StoreDamagedError(_DAMAGED.format(path=shown(source), reason=damage))
 
@@ -62,8 +60,14 @@ def _open(source: Path) -> apsw.Connection:
         with closed_on_error(connection):
             if connection.pragma("application_id") != schema.APPLICATION_ID:
                 raise StoreUnavailableError(f"The file {shown(source)} is no backup of a store: nothing was changed.")
-            if connection.pragma("user_version") > len(schema.MIGRATIONS):
+            version = connection.pragma("user_version")
+            if version > schema.VERSION:
                 raise StoreTooNewError(f"The backup {shown(source)} was made by a newer Zapomni: update Zapomni.")
+            if version < schema.VERSION:
+                raise StoreUnavailableError(
+                    f"The backup {shown(source)} was made by an older Zapomni, before its first release, whose format this"
+                    " one does not read: nothing was changed."
+                )
         return connection
 
 

@@ -1,25 +1,24 @@
-"""The tables of the file, and how a file of an earlier version becomes one of this."""
+"""The tables of the file."""
 
-from collections.abc import Callable
 from string import punctuation
 from uuid import uuid4
 
 import apsw
 
-from zapomni_db.sqlite.connections import transaction
 from zapomni_db.sqlite.conversations.tables import create_conversations
-from zapomni_db.sqlite.facets import add_missing
-from zapomni_db.sqlite.graph.tables import add_graph
+from zapomni_db.sqlite.graph.tables import create_graph
 from zapomni_db.sqlite.job_table import create_job_table
 from zapomni_db.sqlite.witness import Note
 
 APPLICATION_ID = 0x5A61706F  # "Zapo"
+VERSION = 10
+"""Of the format. A file of another version is refused."""
 
 # Terms are the core's: FTS5 must not split or fold them again. Of its tokenizers only "ascii" leaves everything beyond ASCII
 # alone; unicode61 splits at zero-width joiners and folds letters such as ς.
 _TOKENIZER = "ascii tokenchars '{}'".format(punctuation.replace("'", "''")).replace('"', '""')
 
-_FIRST = f"""
+_TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE embedder(
@@ -41,7 +40,7 @@ CREATE TABLE memory(
     first_chunk INTEGER NOT NULL, chunks INTEGER NOT NULL,  -- chunks are numbered in a row
     key TEXT,                                           -- memories of one key are the same; NULL: like no other
     seal BLOB NOT NULL,                                 -- digest of all that does not change
-    deleted_at INTEGER, replaces TEXT, replaced_by TEXT
+    deleted_at INTEGER, replaced_by TEXT
 ) STRICT;
 -- The last two columns make the index answer alone.
 CREATE INDEX memory_live ON memory(workspace, id, moment, thread, first_chunk, chunks, deleted_at, replaced_by)
@@ -49,6 +48,7 @@ CREATE INDEX memory_live ON memory(workspace, id, moment, thread, first_chunk, c
 CREATE INDEX memory_moment ON memory(workspace, moment, id);
 CREATE INDEX memory_deleted ON memory(workspace, deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX memory_superseded ON memory(workspace, deleted_at) WHERE replaced_by IS NOT NULL;
+CREATE INDEX memory_replaced_by ON memory(replaced_by) WHERE replaced_by IS NOT NULL;
 CREATE UNIQUE INDEX memory_key ON memory(workspace, key) WHERE key IS NOT NULL AND replaced_by IS NULL;
 
 CREATE TABLE body(id INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;      -- id: bodies.part_number
@@ -74,45 +74,12 @@ CREATE INDEX change_memory ON change(memory);
 """
 
 
-def _create(connection: apsw.Connection) -> None:
-    connection.execute(_FIRST)
+def create(connection: apsw.Connection) -> None:
+    """Make the tables in an empty file; inside a transaction."""
+    connection.execute(_TABLES)
+    create_job_table(connection)
+    create_conversations(connection)
+    create_graph(connection)
     connection.execute("INSERT INTO meta VALUES('store', ?)", (str(Note(uuid4().hex, 0)),))
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _link_by_replacement(connection: apsw.Connection) -> None:
-    """What a memory replaces is told by what it replaced, so that both ends of a link are one thing."""
-    connection.execute("CREATE INDEX memory_replaced_by ON memory(replaced_by) WHERE replaced_by IS NOT NULL")
-    connection.execute("ALTER TABLE memory DROP COLUMN replaces")
-
-
-def _count_commits(connection: apsw.Connection) -> None:
-    """The store's id is followed by the number of its last commit, which was that of its last change before."""
-    connection.execute(
-        "UPDATE meta SET value = printf('%s %020d', value, (SELECT coalesce(max(seq), 0) FROM change))"
-        " WHERE key = 'store' AND length(value) = 32"
-    )
-
-
-Migration = Callable[[apsw.Connection], None]
-
-# The first makes an empty file a store of version 1, the second makes that one of version 2, and so on.
-MIGRATIONS: list[Migration] = [
-    _create,
-    create_job_table,
-    create_conversations,
-    add_graph,
-    _link_by_replacement,
-    add_missing,
-    _count_commits,
-    add_missing,
-]
-
-
-def migrate(connection: apsw.Connection) -> None:
-    """Bring a store to this version, each step in a transaction of its own."""
-    for version, migration in enumerate(MIGRATIONS, start=1):
-        with transaction(connection):
-            if connection.pragma("user_version") < version:
-                migration(connection)
-                connection.pragma("user_version", version)
+    connection.pragma("application_id", APPLICATION_ID)
+    connection.pragma("user_version", VERSION)

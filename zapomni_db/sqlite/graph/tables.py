@@ -70,6 +70,6 @@ CREATE INDEX evidence_memory ON evidence(memory);
 """
 
 
-def add_graph(connection: apsw.Connection) -> None:
+def create_graph(connection: apsw.Connection) -> None:
     """Give a store the tables of the graph."""
     connection.execute(_TABLES)
