@@ -37,10 +37,10 @@ def pending(
     return list(zip(numbers.tolist(), chunks.found(connection, numbers), strict=True)), total
 
 
-def fill(connection: apsw.Connection, identity: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
+def fill(connection: apsw.Connection, identity: EmbedderIdentity, vectors: Sequence[tuple[int, Vector]]) -> None:
     """Keep vectors of chunks that are still there; inside a transaction. Views learn of those that serve."""
     embedder = embedders.register(connection, identity)
-    memories = [one(connection, "SELECT memory FROM chunk WHERE id = ?", number) for number, _, _ in vectors]
+    memories = [one(connection, "SELECT memory FROM chunk WHERE id = ?", number) for number, _ in vectors]
     there = [vector for vector, memory in zip(vectors, memories, strict=True) if memory is not None]
     embedders.keep_vectors(connection, embedder, there)
     if embedder == embedders.serving(connection):

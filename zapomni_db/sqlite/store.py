@@ -138,9 +138,6 @@ class SQLiteStore:
 
         return await self._access.read(at_one_moment)
 
-    async def vectors(self, embedder: EmbedderIdentity, digests: Sequence[bytes]) -> dict[bytes, Vector]:
-        return await self._access.read(lambda connection: embedders.vectors_by_digest(connection, embedder, digests))
-
     async def embedder(self) -> EmbedderIdentity | None:
         serving = await self._access.query(embedders.serving)
         return serving.identity if serving else None
@@ -180,7 +177,7 @@ class SQLiteStore:
     async def pending(self, embedder: EmbedderIdentity, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
         return await self._access.query(lambda connection: reembedding.pending(connection, embedder, limit))
 
-    async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
+    async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, Vector]]) -> None:
         await self._access.write(lambda connection: reembedding.fill(connection, embedder, vectors))
 
     async def switch(self, embedder: EmbedderIdentity) -> None:
