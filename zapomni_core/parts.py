@@ -259,7 +259,7 @@ class Parts:
 
 
 def _stand_in(kept: "EmbedderIdentity") -> "Embedder":
-    from zapomni_core.embedding.absent import AbsentEmbedder
+    from zapomni_core.guarding import AbsentEmbedder
 
     return AbsentEmbedder(kept)
 
