@@ -147,7 +147,7 @@ class BareAdds:
             ),
             ("INSERT INTO term(rowid, terms) VALUES(?, ?)", (chunk, " ".join(found))),
             ("INSERT INTO change(workspace, memory, state) VALUES('default', ?, 'added')", (memory,)),
-            ("INSERT INTO vector VALUES(?, ?, ?, ?)", (self._vector, os.urandom(16), value, zlib.crc32(value))),
+            ("INSERT INTO vector VALUES(?, ?, ?)", (self._vector, value, zlib.crc32(value))),
             ("INSERT INTO code VALUES(?, ?)", (self._vector, codes.signs(vector))),
         ]
 

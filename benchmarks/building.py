@@ -62,6 +62,5 @@ def memories(texts: list[str], vectors: np.ndarray, chunks: int) -> Iterator[New
 
 
 def chunk(text: str, start: int, vector: np.ndarray) -> NewChunk:
-    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
     words = tuple(terms(text))
-    return NewChunk(start=start, end=start + len(text), heading="", terms=words, digest=digest, vector=vector)
+    return NewChunk(start=start, end=start + len(text), heading="", terms=words, vector=vector)

@@ -88,7 +88,7 @@ def memory(pairs: list[tuple[int, int]]) -> NewMemory:
             )
         )
     extraction = Extraction(extractor="benchmark", entities=tuple(entities), relations=tuple(relations))
-    chunk = NewChunk(start=0, end=len(text), heading="", terms=("person", "knows"), digest=b"", vector=None)
+    chunk = NewChunk(start=0, end=len(text), heading="", terms=("person", "knows"), vector=None)
     return NewMemory(text=text, metadata={}, chunks=(chunk,), extraction=extraction)
 
 

@@ -323,11 +323,8 @@ def short_adds() -> Table:
 
 
 async def ingest(folder: Path, embedder: Watched) -> Table:
-    async def no_reuse(_embedder, _digests) -> dict:
-        return {}
-
     megabyte = "\n\n".join(pieces(2800))[: 2**20]
-    made = await prepare(megabyte, {}, embedder, no_reuse)
+    made = await prepare(megabyte, {}, embedder)
     engine = MemoryEngine(store=SQLiteStore(folder / "ingest.db"), embedder=embedder)
     clock = Clock()
     await engine.add_memory(megabyte)

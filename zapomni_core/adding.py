@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zapomni_core.beats import Beats
 from zapomni_core.call import report_progress
 from zapomni_core.chunking import Chunk, chunk
-from zapomni_core.embedding import Embedder, digest
+from zapomni_core.embedding import Embedder
 from zapomni_core.extracting import UNREAD, Reading
 from zapomni_core.intake import Particulars, key_of, read_particulars
 from zapomni_core.telemetry import timed
@@ -26,31 +25,24 @@ LONGEST_AUTHOR = 200
 """Characters of an author's name that are searched: they stand before every chunk."""
 
 T = TypeVar("T")
-Reuse = Callable[[Embedder, list[bytes]], Awaitable[dict[bytes, "Vector"]]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    chunk: Chunk
-    content: str
-    digest: bytes
+_Part = tuple[Chunk, str]
+"""A chunk of a text, with what is searched of it."""
 
 
 async def prepare(
     text: str,
     metadata: Mapping[str, Any],
     embedder: Embedder,
-    reuse: Reuse,
     *,
     replaces: str | None = None,
     reading: Reading = UNREAD,
     by: str = "",
 ) -> NewMemory:
-    """A memory ready to be kept. Vectors of contents that were embedded before are taken from the store."""
+    """A memory ready to be kept."""
     particulars = read_particulars(metadata)
     with timed("chunking"):
-        parts = await _computed(partial(_cut, text, particulars, embedder), text, 0, "cutting into chunks")
-    vectors = await _vectors(embedder, parts, reuse)
+        parts = await _computed(partial(_parts, text, particulars, embedder), text, 0, "cutting into chunks")
+    vectors = await _vectors(embedder, parts)
     with timed("analysis"):
         chunks = await _computed(partial(_analysed, parts, vectors), text, len(parts) + 1, "reading the words")
     return NewMemory(
@@ -75,11 +67,11 @@ def prepare_for_words(
     text: str, metadata: Mapping[str, Any], particulars: Particulars, embedder: Embedder, jobs: tuple[NewJob, ...]
 ) -> NewMemory:
     """A memory that is like no other and is found by its words at once; vectors are made later. Nothing is loaded for it."""
-    contents = _contents(text, particulars, embedder)
+    parts = _parts(text, particulars, embedder)
     return NewMemory(
         text=text,
         metadata=metadata,
-        chunks=tuple([_new_chunk(one, content, b"", None) for one, content in contents]),
+        chunks=tuple([_new_chunk(part, None) for part in parts]),
         tags=particulars.tags,
         source=particulars.source,
         author=particulars.author,
@@ -116,14 +108,7 @@ async def attended(work: Awaitable[T], done: float, message: str) -> T:
         beats.end()
 
 
-def _cut(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]:
-    identity = embedder.identity
-    contents = _contents(text, particulars, embedder)
-    return [_Part(one, content, digest(identity, content)) for one, content in contents]
-
-
-def _contents(text: str, particulars: Particulars, embedder: Embedder) -> list[tuple[Chunk, str]]:
-    """The chunks of a text, each with what is searched of it."""
+def _parts(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]:
     profile = embedder.profile
     found = chunk(
         text,
@@ -135,14 +120,13 @@ def _contents(text: str, particulars: Particulars, embedder: Embedder) -> list[t
     return [(one, indexed_text(particulars, one.heading, text[one.start : one.end])) for one in found]
 
 
-def _analysed(parts: Sequence[_Part], vectors: "Mapping[bytes, Vector]") -> tuple[NewChunk, ...]:
-    return tuple(_new_chunk(part.chunk, part.content, part.digest, vectors.get(part.digest)) for part in parts)
+def _analysed(parts: Sequence[_Part], vectors: "Vector") -> tuple[NewChunk, ...]:
+    return tuple([_new_chunk(part, vector) for part, vector in zip(parts, vectors, strict=True)])
 
 
-def _new_chunk(cut: Chunk, content: str, name: bytes, vector: "Vector | None") -> NewChunk:
-    return NewChunk(
-        start=cut.start, end=cut.end, heading=cut.heading, terms=tuple(terms(content)), digest=name, vector=vector
-    )
+def _new_chunk(part: _Part, vector: "Vector | None") -> NewChunk:
+    cut, content = part
+    return NewChunk(start=cut.start, end=cut.end, heading=cut.heading, terms=tuple(terms(content)), vector=vector)
 
 
 def indexed_text(particulars: Particulars, heading: str, text: str) -> str:
@@ -153,20 +137,9 @@ def indexed_text(particulars: Particulars, heading: str, text: str) -> str:
     return f"{date}{author}{f'{heading}: ' if heading else ''}{text}"
 
 
-async def _vectors(embedder: Embedder, parts: Sequence[_Part], reuse: Reuse) -> "dict[bytes, Vector]":
-    contents = {part.digest: part.content for part in parts}
-    with timed("store"):
-        vectors = await reuse(embedder, list(contents))
-    missing = [key for key in contents if key not in vectors]
-
-    reused = len(vectors)
-
+async def _vectors(embedder: Embedder, parts: Sequence[_Part]) -> "Vector":
     async def tell(done: int, total: int) -> None:
-        done, total = reused + done, reused + total
         await report_progress(done + 1, total + 3, f"embedded {done} of {total} chunks")
 
-    if missing:
-        with timed("embedding"):
-            made = await embedder.embed([contents[key] for key in missing], on_batch=tell)
-        vectors.update(zip(missing, made, strict=True))
-    return vectors
+    with timed("embedding"):
+        return await embedder.embed([content for _, content in parts], on_batch=tell)

@@ -281,9 +281,7 @@ class MemoryEngine:
         from zapomni_core.adding import attended, prepare
 
         async def add(embedder: "Embedder") -> "Added":
-            memory = await prepare(
-                text, metadata, embedder, self._parts.reuse, replaces=replaces, reading=reading, by=self.by
-            )
+            memory = await prepare(text, metadata, embedder, replaces=replaces, reading=reading, by=self.by)
             writing = self._parts.store.add(self.workspace, [memory])
             with timed("store"):
                 (added,) = await attended(writing, len(memory.chunks) + 2, "writing")
@@ -507,7 +505,6 @@ class MemoryEngine:
             location=stored.location,
             embedder=stored.embedder,
             workspaces=stored.workspaces,
-            cache_hit_rate=self._parts.reuse_rate,
             avg_query_latency_ms=self._parts.search_milliseconds,
             plugins=host.plugins,
             calls=host.calls,

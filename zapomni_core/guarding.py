@@ -1,4 +1,4 @@
-"""Embedders and extractors that fail in one way only: a plugin's, or its network's, may raise anything."""
+"""Embedders and extractors that fail in one way only, whatever a plugin or its network raises."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -6,14 +6,14 @@ from datetime import datetime
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from zapomni_core.errors import ProcessingError, ZapomniError
+from zapomni_core.embedding import Profile, guess_tokens
+from zapomni_core.errors import EmbedderMissingError, ProcessingError, ZapomniError
 from zapomni_core.provider import close_part
 from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_db.records import Extraction
 
 if TYPE_CHECKING:
-    from zapomni_core.embedding.embedder import Embedder, OnBatch
-    from zapomni_core.embedding.profile import Profile
+    from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity
@@ -33,16 +33,14 @@ class GuardedEmbedder:
         return self._inner.identity
 
     @property
-    def profile(self) -> "Profile":
+    def profile(self) -> Profile:
         return self._inner.profile
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: "OnBatch | None" = None) -> "Vector":
         """The vectors. What a message of somebody else's says may be a secret: only the log has it."""
-        from zapomni_core.embedding.checking import checked_vectors
-
         with self._one_way():
             made = await self._inner.embed(texts, query=query, on_batch=on_batch)
-            return checked_vectors(made, len(texts), self.identity)
+            return _checked_vectors(made, len(texts), self.identity)
 
     def tokens(self, text: str) -> int:
         try:
@@ -65,6 +63,51 @@ class GuardedEmbedder:
     def _failed(self, error: Exception) -> ProcessingError:
         name = self._inner.identity.name
         return ProcessingError(f"The embedder '{name}' failed ({type(error).__name__}); the log has the cause")
+
+
+def _checked_vectors(made: Any, count: int, identity: "EmbedderIdentity") -> "Vector":
+    """The vectors as an array; ProcessingError where their number, dimension or values are wrong."""
+    rows = _finite_array(made)
+    if rows is None or (count and rows.shape != (count, identity.dimension)):
+        raise ProcessingError(
+            f"The embedder '{identity.name}' did not return {count} vectors of {identity.dimension} numbers; "
+            "choose another embedder in the settings, or ask its author"
+        )
+    return rows
+
+
+def _finite_array(made: Any) -> "Vector | None":
+    import numpy as np
+
+    try:
+        with np.errstate(over="ignore"):
+            rows = np.asarray(made, np.float32)
+    except (TypeError, ValueError):
+        return None
+    return rows if np.isfinite(rows).all() else None
+
+
+class AbsentEmbedder:
+    """Stands in for an embedder that no plugin offers: it has the identity of the store's vectors and makes none."""
+
+    def __init__(self, identity: "EmbedderIdentity") -> None:
+        self.identity = identity
+        self.profile = Profile()
+
+    def tokens(self, text: str) -> int:
+        return guess_tokens(text)
+
+    async def embed(
+        self,
+        texts: Sequence[str],  # noqa: ARG002 (the protocol's signature)
+        *,
+        query: bool = False,  # noqa: ARG002
+        on_batch: "OnBatch | None" = None,  # noqa: ARG002
+    ) -> "Vector":
+        raise EmbedderMissingError(self.identity.name)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 class GuardedExtractor:

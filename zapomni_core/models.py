@@ -113,7 +113,6 @@ class EngineStats:
     location: str
     embedder: EmbedderIdentity | None
     workspaces: tuple[str, ...]
-    cache_hit_rate: float | None = None
     avg_query_latency_ms: float | None = None
     jobs: JobCounts | None = None
     llm: Mapping[str, Any] | None = None

@@ -16,7 +16,6 @@ from zapomni_db.errors import EmbedderMismatchError
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
-    from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity, JobCounts
     from zapomni_db.store import JobStore, MemoryStore
 
@@ -49,8 +48,6 @@ class Parts:
         self._choosing = threading.Lock()  # event loops of several threads may share an engine
         self._searches = 0
         self._search_seconds = 0.0
-        self._wanted_vectors = 0
-        self._reused_vectors = 0
         self._queued: int | None = None
         self.telemetry = telemetry_for(settings.telemetry, self.store_name)
         self.telemetry.gauge("zapomni.queue.depth", lambda: self._queued)
@@ -225,18 +222,6 @@ class Parts:
         self._embedders[workspace] = embedder
         return made
 
-    async def reuse(self, embedder: "Embedder", digests: list[bytes]) -> "dict[bytes, Vector]":
-        """Vectors of contents that were embedded before."""
-        found = await self.store.vectors(embedder.identity, digests)
-        self._wanted_vectors += len(digests)
-        self._reused_vectors += len(found)
-        return found
-
-    @property
-    def reuse_rate(self) -> float | None:
-        """The share of vectors that did not have to be made."""
-        return self._reused_vectors / self._wanted_vectors if self._wanted_vectors else None
-
     def count_search(self, seconds: float) -> None:
         """Note one search."""
         self._searches += 1
@@ -271,7 +256,7 @@ class Parts:
 
 
 def _stand_in(kept: "EmbedderIdentity") -> "Embedder":
-    from zapomni_core.embedding.absent import AbsentEmbedder
+    from zapomni_core.guarding import AbsentEmbedder
 
     return AbsentEmbedder(kept)
 

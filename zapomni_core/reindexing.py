@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
 from zapomni_core.adding import indexed_text
-from zapomni_core.embedding import Embedder, OnBatch, digest
+from zapomni_core.embedding import Embedder, OnBatch
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.intake import Particulars
 from zapomni_db.errors import EmbedderMismatchError
@@ -99,11 +99,9 @@ async def _embed(
     chunks: Sequence[tuple[int, ChunkFound]],
     on_batch: OnBatch | None,
 ) -> None:
-    contents = [_content(chunk) for _, chunk in chunks]
-    vectors = await embedder.embed(contents, on_batch=on_batch)
-    digests = [digest(embedder.identity, content) for content in contents]
+    vectors = await embedder.embed([_content(chunk) for _, chunk in chunks], on_batch=on_batch)
     numbers = [number for number, _ in chunks]
-    await target.fill(workspace, embedder.identity, list(zip(numbers, digests, vectors, strict=True)))
+    await target.fill(workspace, embedder.identity, list(zip(numbers, vectors, strict=True)))
 
 
 def _content(chunk: ChunkFound) -> str:

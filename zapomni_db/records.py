@@ -37,15 +37,14 @@ class EmbedderIdentity:
 class NewChunk:
     """A part of a memory's text, ready to be found: its place, its terms, its vector.
 
-    `start` and `end` count characters of the memory's text. `digest` names what was embedded, so that a vector can be
-    reused for equal content. A chunk without a vector needs no digest; it is found by its words, and pending for `Reembedding`.
+    `start` and `end` count characters of the memory's text. A chunk without a vector is found by its words, and pending
+    for `Reembedding`.
     """
 
     start: int
     end: int
     heading: str
     terms: tuple[str, ...]
-    digest: bytes
     vector: "Vector | None"
 
 

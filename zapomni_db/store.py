@@ -113,10 +113,6 @@ class MemoryStore(Protocol):
         """Those of these candidates that are still there, in this order, with their texts."""
         ...
 
-    async def vectors(self, embedder: EmbedderIdentity, digests: Sequence[bytes]) -> dict[bytes, Vector]:
-        """Vectors that this embedder already made, by digest."""
-        ...
-
     async def embedder(self, workspace: str) -> EmbedderIdentity | None:
         """Whose vectors a workspace has; None while it is empty."""
         ...
@@ -144,10 +140,8 @@ class Reembedding(Protocol):
         """Some chunks that have no vector by this embedder yet, with their numbers; and how many there are in all."""
         ...
 
-    async def fill(
-        self, workspace: str, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]
-    ) -> None:
-        """Keep vectors by chunk number, with the digest of what was embedded."""
+    async def fill(self, workspace: str, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, Vector]]) -> None:
+        """Keep vectors by chunk number."""
         ...
 
     async def switch(self, workspace: str, embedder: EmbedderIdentity) -> None:

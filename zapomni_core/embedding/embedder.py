@@ -1,9 +1,8 @@
-"""What an embedder must be. Any object of this shape is one; there is nothing to inherit."""
+"""What an embedder must be, and how it is best used. Any object of this shape is one; there is nothing to inherit."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-
-from zapomni_core.embedding.profile import Profile
 
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
@@ -11,6 +10,31 @@ if TYPE_CHECKING:
 
 OnBatch = Callable[[int, int], Awaitable[None]]
 """Awaited after every batch with how many texts are done, and how many there are."""
+
+Confidence = tuple[float, float, float, float]
+"""Weights of the logistic function: bias, cover of the words, cosine, logarithm of the number of chunks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How an embedder is best used. The defaults are those of the default embedder.
+
+    The embedder itself puts the prefixes before what it embeds. A chunk's score is that of its words, plus
+    `vector_weight` times its cosine, plus `author_bonus` where the question names its author. Without `confidence`, how
+    sure a search is goes by its words. A chunk has about `chunk_tokens` of the embedder's tokens, of which about
+    `overlap_tokens` repeat the chunk before. A batch ends at `batch_texts` texts or `batch_characters` characters,
+    whichever comes first.
+    """
+
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    vector_weight: float = 0.75
+    author_bonus: float = 0.3
+    confidence: Confidence | None = (-2.1, 3.1, 7.7, -0.38)
+    chunk_tokens: int = 200
+    overlap_tokens: int = 30
+    batch_texts: int = 32
+    batch_characters: int = 4000
 
 
 class Embedder(Protocol):
@@ -36,3 +60,39 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+async def in_batches(
+    texts: Sequence[str],
+    encode: Callable[[list[str]], Awaitable["Vector"]],
+    profile: Profile,
+    *,
+    dimension: int,
+    query: bool = False,
+    on_batch: OnBatch | None = None,
+) -> "Vector":
+    """The vectors of all texts, in order; `encode` gets one batch at a time, with the profile's prefix before each text."""
+    import numpy as np
+
+    vectors = np.empty((len(texts), dimension), dtype=np.float32)
+    prefix = profile.query_prefix if query else profile.passage_prefix
+    done = 0
+    for batch in _batches(texts, profile):
+        vectors[done : done + len(batch)] = await encode([prefix + text for text in batch])
+        done += len(batch)
+        if on_batch:
+            await on_batch(done, len(texts))
+    return vectors
+
+
+def _batches(texts: Sequence[str], profile: Profile) -> Iterator[list[str]]:
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        if batch and (len(batch) == profile.batch_texts or characters + len(text) > profile.batch_characters):
+            yield batch
+            batch, characters = [], 0
+        batch.append(text)
+        characters += len(text)
+    if batch:
+        yield batch

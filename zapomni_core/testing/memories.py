@@ -239,17 +239,6 @@ class MemoryStoreContract(ForgettingContract):
         with pytest.raises(InvalidInputError, match="vector"):
             await put(store, sample_memory("text", chunk))
 
-    async def test_vectors_are_found_again_by_digest(self, store: MemoryStore) -> None:
-        chunk = sample_chunk("reuse me")
-        assert await store.vectors(EMBEDDER, [chunk.digest]) == {}
-        await put(store, sample_memory("reuse me"))
-        found = await store.vectors(EMBEDDER, [chunk.digest, b"unknown"])
-        assert list(found) == [chunk.digest]
-        assert chunk.vector is not None
-        assert found[chunk.digest] @ chunk.vector == pytest.approx(1, abs=1e-3)
-        assert await store.vectors(EMBEDDER, []) == {}
-        assert await store.vectors(replace(EMBEDDER, model="another"), [chunk.digest]) == {}
-
     async def test_statistics_count_what_there_is(self, store: MemoryStore) -> None:
         empty = await store.stats(WORKSPACE)
         assert (empty.memories, empty.chunks, empty.deleted, empty.superseded) == (0, 0, 0, 0)
@@ -270,21 +259,19 @@ class MemoryStoreContract(ForgettingContract):
 
     async def test_another_store_answers_every_question_from_now(self, store: MemoryStore, other: MemoryStore) -> None:
         """What it was asked before, and what it answered then, changes nothing."""
-        digest = sample_chunk("same").digest
 
         async def told() -> tuple[Any, ...]:
             memory = await other.get(WORKSPACE, added.memory_id)
-            stats, found = await other.stats(WORKSPACE), await other.vectors(EMBEDDER, [digest])
-            return memory and memory.deleted_at is None, stats.memories, stats.deleted, list(found)
+            stats = await other.stats(WORKSPACE)
+            return memory and memory.deleted_at is None, stats.memories, stats.deleted
 
         assert (await other.stats(WORKSPACE)).memories == 0
-        assert await other.vectors(EMBEDDER, [digest]) == {}
         added = await put(store, sample_memory("same"))
-        assert await told() == (True, 1, 0, [digest])
+        assert await told() == (True, 1, 0)
         await delete(store, added.memory_id)
-        assert await told() == (False, 0, 1, [digest])
+        assert await told() == (False, 0, 1)
         await purge_deleted(store)
-        assert await told() == (None, 0, 0, [])
+        assert await told() == (None, 0, 0)
 
     async def test_a_cancelled_add_leaves_all_or_nothing(self, store: MemoryStore) -> None:
         await put(store, sample_memory("first"))

@@ -40,7 +40,6 @@ class ReembeddingContract(StoreContract):
         await store.switch(WORKSPACE, ANOTHER)
         assert await other.embedder(WORKSPACE) == ANOTHER
         assert await best_by_vector(other, "memory 3", ANOTHER) == "memory 3"
-        assert await other.vectors(EMBEDDER, [sample_chunk("memory 3").digest]) == {}
         assert await problems(store) == []
 
     async def test_hidden_memories_get_new_vectors_too(self, store: ReembeddingStore) -> None:
@@ -77,7 +76,7 @@ class ReembeddingContract(StoreContract):
         chunks, _ = await store.pending(WORKSPACE, ANOTHER, 10)
         await delete(store, gone)
         await purge_deleted(store)
-        await store.fill(WORKSPACE, ANOTHER, [(chunks[0][0], b"digest", sample_vector("gone", ANOTHER.dimension))])
+        await store.fill(WORKSPACE, ANOTHER, [(chunks[0][0], sample_vector("gone", ANOTHER.dimension))])
         assert await store.pending(WORKSPACE, ANOTHER, 10) == ([], 0)
         await store.switch(WORKSPACE, ANOTHER)
         assert await problems(store) == []
@@ -122,7 +121,7 @@ class ReembeddingContract(StoreContract):
             await put(store, sample_memory(text, replace(sample_chunk(text), vector=None)), workspace)
         chunks, total = await store.pending("one", EMBEDDER, 10)
         assert ([chunk.text for _, chunk in chunks], total) == (["one 0"], 1)
-        await store.fill("two", EMBEDDER, [(chunks[0][0], b"digest", sample_vector("one 0"))])
+        await store.fill("two", EMBEDDER, [(chunks[0][0], sample_vector("one 0"))])
         assert (await store.pending("one", EMBEDDER, 10))[1] == 1, "a workspace fills its own chunks only"
         chunks, total = await store.pending("two", EMBEDDER, 1)
         assert ([chunk.text for _, chunk in chunks], total) == (["two 2"], 2)
@@ -145,7 +144,7 @@ async def refill(store: Reembedding, embedder: EmbedderIdentity, limit: int = 10
         totals.append(total)
         if not chunks:
             return totals
-        vectors = [(number, b"digest", sample_vector(chunk.text, embedder.dimension)) for number, chunk in chunks]
+        vectors = [(number, sample_vector(chunk.text, embedder.dimension)) for number, chunk in chunks]
         await store.fill(WORKSPACE, embedder, vectors)
 
 

@@ -28,7 +28,6 @@ def sample_chunk(text: str, start: int = 0, end: int | None = None, **fields: An
     made: dict[str, Any] = {
         "heading": "",
         "terms": tuple(part.split()),
-        "digest": hashlib.blake2b(part.encode(errors="replace"), digest_size=16).digest(),
         "vector": sample_vector(part.encode(errors="replace").decode()),
     }
     return NewChunk(start=start, end=stop, **(made | fields))

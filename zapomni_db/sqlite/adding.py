@@ -131,10 +131,10 @@ class _Batch:
             record_all(connection, [(row.workspace, row.id) for row in rows], "added", by)
 
 
-def _vectors(memory: NewMemory, row: Row) -> list[tuple[int, bytes, Vector]]:
-    """The vectors of a memory's chunks that have one, by number, with what was embedded."""
+def _vectors(memory: NewMemory, row: Row) -> list[tuple[int, Vector]]:
+    """The vectors of a memory's chunks that have one, by number."""
     numbered = enumerate(memory.chunks, row.first_chunk)
-    return [(number, chunk.digest, chunk.vector) for number, chunk in numbered if chunk.vector is not None]
+    return [(number, chunk.vector) for number, chunk in numbered if chunk.vector is not None]
 
 
 def _row(addition: Addition, number: int, first_chunk: int, text: bytes, parts: list[ChunkRow]) -> Row:

@@ -13,10 +13,6 @@ from zapomni_db.sqlite.connections import one, rows
 
 _SELECT = "SELECT id, name, model, dimension FROM embedder WHERE "
 _CHUNKS = 1 << 40  # numbers for chunks, in the numbers of each embedder's vectors
-_BY_DIGEST = f"""
-SELECT digest, vector.value FROM embedder CROSS JOIN carray(?4) wanted CROSS JOIN vector ON digest = wanted.value
-WHERE (name, model, dimension) = (?1, ?2, ?3) AND vector.id / {_CHUNKS} = embedder.id
-"""  # noqa: S608 - ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +98,18 @@ def describe(identity: EmbedderIdentity) -> str:
     return f"{identity.name} ({identity.model}, {identity.dimension} dimensions)"
 
 
-def keep_vectors(connection: apsw.Connection, embedder: Embedder, vectors: Sequence[tuple[int, bytes, Vector]]) -> None:
-    """Keep the vectors of chunks, with the digest of what was embedded, and their codes."""
+def keep_vectors(connection: apsw.Connection, embedder: Embedder, vectors: Sequence[tuple[int, Vector]]) -> None:
+    """Keep the vectors of chunks, by their numbers, and their codes."""
     if not vectors:
         return
     kept = [
-        (embedder.vector_number(chunk), digest, codes.keep(vector, embedder.identity.dimension))
-        for chunk, digest, vector in vectors
+        (embedder.vector_number(chunk), codes.keep(vector, embedder.identity.dimension)) for chunk, vector in vectors
     ]
     connection.executemany(
-        "REPLACE INTO vector VALUES(?, ?, ?, ?)",
-        [(number, digest, value.tobytes(), codes.checksum(value.tobytes())) for number, digest, value in kept],
+        "REPLACE INTO vector VALUES(?, ?, ?)",
+        [(number, value.tobytes(), codes.checksum(value.tobytes())) for number, value in kept],
     )
-    connection.executemany(
-        "REPLACE INTO code VALUES(?, ?)", [(number, codes.signs(value)) for number, _, value in kept]
-    )
-
-
-def vectors_by_digest(
-    connection: apsw.Connection, identity: EmbedderIdentity, digests: Sequence[bytes]
-) -> dict[bytes, Vector]:
-    """Vectors that this embedder already made."""
-    if not digests:
-        return {}
-    found = rows(connection, _BY_DIGEST, *_columns(identity), apsw.carray(tuple(digests)))
-    return {digest: codes.read_vectors(value, 1)[0] for digest, value in found}
+    connection.executemany("REPLACE INTO code VALUES(?, ?)", [(number, codes.signs(value)) for number, value in kept])
 
 
 def drop_vectors(connection: apsw.Connection, chunks: range) -> None:

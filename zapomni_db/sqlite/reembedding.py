@@ -45,11 +45,11 @@ def fill(
     connection: apsw.Connection,
     workspace: str,
     identity: EmbedderIdentity,
-    vectors: Sequence[tuple[int, bytes, Vector]],
+    vectors: Sequence[tuple[int, Vector]],
 ) -> None:
     """Keep vectors of chunks that are still there; inside a transaction. Views learn of those that serve."""
     embedder = embedders.register(connection, identity)
-    memories = [_memory_of(connection, workspace, number) for number, _, _ in vectors]
+    memories = [_memory_of(connection, workspace, number) for number, _ in vectors]
     there = [vector for vector, memory in zip(vectors, memories, strict=True) if memory is not None]
     embedders.keep_vectors(connection, embedder, there)
     if embedder == embedders.serving(connection, workspace):

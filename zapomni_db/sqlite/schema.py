@@ -11,7 +11,7 @@ from zapomni_db.sqlite.job_table import create_job_table
 from zapomni_db.sqlite.witness import Note
 
 APPLICATION_ID = 0x5A61706F  # "Zapo"
-VERSION = 10
+VERSION = 11
 """Of the format. A file of another version is refused."""
 
 # Terms are the core's: FTS5 must not split or fold them again. Of its tokenizers only "ascii" leaves everything beyond ASCII
@@ -59,8 +59,7 @@ CREATE TABLE chunk(
     first_byte INTEGER NOT NULL, last_byte INTEGER NOT NULL,    -- the same in UTF-8
     heading TEXT NOT NULL, length INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE vector(id INTEGER PRIMARY KEY, digest BLOB NOT NULL, value BLOB NOT NULL, crc INTEGER NOT NULL) STRICT;
-CREATE INDEX vector_digest ON vector(digest);                               -- id: embedders.vector_number
+CREATE TABLE vector(id INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) STRICT;  -- id: embedders.vector_number
 CREATE TABLE code(id INTEGER PRIMARY KEY, bits BLOB NOT NULL) STRICT;       -- the same id
 CREATE VIRTUAL TABLE term USING fts5(terms, content='', contentless_delete=1, tokenize="{_TOKENIZER}");
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(term, instance);

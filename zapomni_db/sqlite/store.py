@@ -151,9 +151,6 @@ class SQLiteStore:
 
         return await self._access.read(at_one_moment)
 
-    async def vectors(self, embedder: EmbedderIdentity, digests: Sequence[bytes]) -> dict[bytes, Vector]:
-        return await self._access.read(lambda connection: embedders.vectors_by_digest(connection, embedder, digests))
-
     async def embedder(self, workspace: str) -> EmbedderIdentity | None:
         serving = await self._access.query(partial(embedders.serving, workspace=workspace))
         return serving.identity if serving else None
@@ -195,9 +192,7 @@ class SQLiteStore:
     ) -> tuple[list[tuple[int, ChunkFound]], int]:
         return await self._access.query(lambda connection: reembedding.pending(connection, workspace, embedder, limit))
 
-    async def fill(
-        self, workspace: str, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, bytes, Vector]]
-    ) -> None:
+    async def fill(self, workspace: str, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, Vector]]) -> None:
         await self._access.write(lambda connection: reembedding.fill(connection, workspace, embedder, vectors))
 
     async def switch(self, workspace: str, embedder: EmbedderIdentity) -> None:

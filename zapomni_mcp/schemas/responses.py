@@ -105,7 +105,7 @@ class Statistics(BaseModel):
     total_chunks: int = Field(ge=0)
     database_size_mb: float = Field(ge=0.0)
     graph_name: str
-    cache_hit_rate: float | None = Field(default=None, ge=0.0, le=1.0)
+    cache_hit_rate: float | None = Field(default=None, ge=0.0, le=1.0, description="Always null: nothing is cached.")
     avg_query_latency_ms: float | None = Field(default=None, ge=0.0)
     deleted_memories: int = 0
     superseded_memories: int = 0

@@ -77,7 +77,6 @@ def _statistics(stats: EngineStats) -> Statistics:
         total_chunks=stats.total_chunks,
         database_size_mb=round(stats.database_size_mb, 3),
         graph_name=stats.graph_name,
-        cache_hit_rate=stats.cache_hit_rate,
         avg_query_latency_ms=stats.avg_query_latency_ms,
         deleted_memories=stats.deleted_memories,
         superseded_memories=stats.superseded_memories,

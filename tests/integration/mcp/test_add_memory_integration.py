@@ -178,12 +178,6 @@ async def test_a_call_that_is_cancelled_between_batches_leaves_nothing(open_hous
     assert await house.store.check() == []
 
 
-async def test_vectors_of_texts_that_were_embedded_before_are_reused(house):
-    await house.add(LONG)
-    await house.add(LONG, {"source": "elsewhere"})
-    assert (await house.ask("get_stats"))["statistics"]["cache_hit_rate"] == 0.5
-
-
 async def test_a_write_by_one_process_is_found_by_the_next_search_of_another(open_house):
     one, other = open_house(), open_house()
     assert await other.found("bridge") == []

@@ -214,9 +214,6 @@ class TestMissingEmbedder:
         assert describe_failure(caught.value, "generic").message == str(caught.value) == self.WAY_OUT
         assert (await orphan.get_stats()).total_memories == 1
 
-    async def test_what_is_remembered_already_needs_no_embedder(self, orphan):
-        assert (await orphan.add_memory("The piano is in the cellar")).outcome == "existing"
-
     async def test_reindexing_by_the_same_embedder_says_the_way_out(self, orphan):
         with pytest.raises(EmbedderMissingError, match=r"reindex --embedder default$"):
             await orphan.reindex()
@@ -426,13 +423,6 @@ class TestProgress:
         assert all(total is None or done <= total for done, total, _ in told)
         chunks = added.chunks_created
         assert told[-1] == (chunks + 1, chunks + 3, f"embedded {chunks} of {chunks} chunks")
-
-    async def test_vectors_that_are_there_already_count_as_done(self, engine):
-        text = "\n\n".join(f"Paragraph {number} tells of the river and of house {number}." for number in range(100))
-        await engine.add_memory(text)
-        async with being_called() as told:
-            await engine.add_memory(text, {"source": "elsewhere"})
-        assert told == []
 
     async def test_work_that_cannot_say_how_far_it_is_still_shows_that_it_goes_on(self, monkeypatch):
         monkeypatch.setattr(adding, "BEAT_SECONDS", 0.01)

