@@ -14,7 +14,7 @@ import_numpy()
 
 import numpy as np  # noqa: E402 - after it was told how many threads it has
 
-from zapomni_core.search.searching import SearchRequest, search  # noqa: E402
+from zapomni_core.search.search import SearchRequest, search  # noqa: E402
 from zapomni_db.sqlite import SQLiteStore  # noqa: E402
 
 
