@@ -25,7 +25,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help venv test check suite lint types layers docs demo bench soak inspector clean
+.PHONY: help venv test check suite lint types layers docs demo bench quality soak inspector clean
 
 help: ## list these targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -47,6 +47,9 @@ demo: $(STAMP) ## see Zapomni at work
 
 bench: $(STAMP) ## measure speed, each figure beside its baseline
 	@$(BIN)/python benchmarks/run.py
+
+quality: $(STAMP) ## measure how well the search finds; DATA=FOLDER names other sets than our own
+	@$(BIN)/python -m benchmarks.quality.run $(if $(DATA),--data '$(DATA)')
 
 soak: $(STAMP) ## the long fault and load tests, 25 minutes at most
 	@$(BIN)/python -m pytest -m soak --session-timeout=1500 tests

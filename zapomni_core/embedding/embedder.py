@@ -30,7 +30,7 @@ class Profile:
     passage_prefix: str = ""
     vector_weight: float = 0.75
     author_bonus: float = 0.3
-    confidence: Confidence | None = (-2.1, 3.1, 7.7, -0.38)
+    confidence: Confidence | None = (-3.0, 1.6, 10.7, -0.22)
     chunk_tokens: int = 200
     overlap_tokens: int = 30
     batch_texts: int = 32

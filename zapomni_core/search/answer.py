@@ -25,7 +25,9 @@ SENTENCE_END = re.compile(
 
 BEST_HITS = 5
 """Hits that the confidence looks at."""
-NOTHING_BELOW = 0.12
+WORDS_BIAS, OF_WORDS = -2.3, 3.9
+"""Weights of the logistic function where there are no vectors: bias, and cover of the words."""
+NOTHING_BELOW = 0.1
 WEAK_BELOW = 0.5
 HITS_OF_NOTHING = 3
 LEAST_SHARE = 0.2
@@ -95,14 +97,10 @@ def confidence(scored: Scored, chunks: int, profile: Profile) -> float:
         return 0.0
     cover = min(1.0, max(float(scored.words[number]) for number in best))
     if scored.cosines is None or profile.confidence is None:
-        return _by_words(cover)
+        return _sigmoid(WORDS_BIAS + OF_WORDS * cover)
     bias, of_cover, of_cosine, of_size = profile.confidence
     cosine = max(float(scored.cosines[number]) for number in best)
     return _sigmoid(bias + of_cover * cover + of_cosine * cosine + of_size * math.log(max(1, chunks)))
-
-
-def _by_words(cover: float) -> float:
-    return cover
 
 
 def _sigmoid(value: float) -> float:

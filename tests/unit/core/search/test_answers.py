@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 import pytest
-from zapomni_core.search.answers import cut_to
 
 from zapomni_core.errors import ProcessingError
 from zapomni_core.models import SearchHit
-from zapomni_core.search import answers
+from zapomni_core.search import answer
+from zapomni_core.search.answer import cut_to
 
 
 def _hit(text):
@@ -41,8 +41,8 @@ def _hit(text):
     ],
 )
 def test_whole_hits_come_first_and_the_last_is_cut_at_a_sentence(texts, tokens, expected, monkeypatch):
-    monkeypatch.setattr(answers, "ABOUT_ALL", 0)
-    monkeypatch.setattr(answers, "ABOUT_HIT", 0)
+    monkeypatch.setattr(answer, "ABOUT_ALL", 0)
+    monkeypatch.setattr(answer, "ABOUT_HIT", 0)
     assert [hit.text for hit in cut_to([_hit(text) for text in texts], tokens)] == expected
 
 
@@ -61,20 +61,13 @@ async def test_the_gap_after_what_was_found_is_no_part_of_the_answer(engine):
 
 
 async def test_the_best_hit_has_the_confidence_as_its_score_and_the_others_less(engine):
-    for text in ("The gate code is 4417.", "The gate is green.", "Ada likes her tea black."):
+    for text in ("The gate code is 4417.", "The gate is green.", "A code is long."):
         await engine.add_memory(text)
     result = await engine.search_memory("gate code")
     scores = [hit.similarity_score for hit in result.hits]
     assert scores[0] == pytest.approx(result.confidence)
     assert scores == sorted(scores, reverse=True)
     assert scores[2] < scores[0]
-
-
-async def test_one_memory_that_shares_no_word_is_as_good_as_the_search_is_sure(engine):
-    await engine.add_memory("Ключ под ковриком.")
-    result = await engine.search_memory("where is it?")
-    assert [hit.similarity_score for hit in result.hits] == [pytest.approx(result.confidence)]
-    assert result.confidence > 0
 
 
 async def test_a_hit_names_the_words_of_the_question_as_they_were_written(engine, embedder):
@@ -105,58 +98,6 @@ async def test_a_hit_found_by_its_vector_says_meaning(engine):
     await engine.add_memory("Nothing else")
     hits = (await engine.search_memory("locksmith")).hits
     assert hits[0].why == ("meaning",)
-
-
-async def test_a_hit_in_another_language_is_found_by_its_words_and_says_translation(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    for text in (
-        "Die Miete ist am Dritten fällig.",
-        "图书馆九点关门。",
-        "The bees swarmed in May.",
-        "Сестра купила велосипед.",
-    ):
-        await engine.add_memory(text)
-    for question, text in {
-        "When is the rent due?": "Die Miete ist am Dritten fällig.",
-        "when does the library close": "图书馆九点关门。",
-        "who bought a bicycle": "Сестра купила велосипед.",
-        "когда роились пчёлы": "The bees swarmed in May.",
-    }.items():
-        (hit,) = (await engine.search_memory(question, 1)).hits
-        assert (hit.text, hit.why) == (text, ("translation",))
-
-
-async def test_a_part_of_a_translation_is_none(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    for text in ("冷蔵庫は台所です。", "冷蔵品は明日です。"):
-        await engine.add_memory(text)
-    (hit,) = (await engine.search_memory("where is the refrigerator")).hits
-    assert (hit.text, hit.why) == ("冷蔵庫は台所です。", ("translation",))
-
-
-async def test_a_word_itself_counts_more_than_its_translation(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    await engine.add_memory("Miete Haus")
-    await engine.add_memory("rent Haus")
-    hits = (await engine.search_memory("rent of the blue unknown qwrtp")).hits
-    assert [(hit.text, hit.why) for hit in hits] == [("rent Haus", ("rent",)), ("Miete Haus", ("translation",))]
-
-
-async def test_where_words_cover_a_question_translations_do_not_count(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    await engine.add_memory("The rent is due.")
-    await engine.add_memory("Die Miete ist fällig.")
-    assert [hit.text for hit in (await engine.search_memory("rent due")).hits] == ["The rent is due."]
-
-
-async def test_what_is_too_long_for_a_question_is_not_translated(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    await engine.add_memory("Die Miete ist fällig.")
-    for others, found in ((48, 1), (49, 0)):
-        question = "rent due " + " ".join(
-            f"{'bcdfghklmn'[number // 10]}x{'bcdfghklmn'[number % 10]}" for number in range(others)
-        )
-        assert len((await engine.search_memory(question)).hits) == found
 
 
 async def test_a_hit_found_by_words_alone_does_not_say_meaning(engine, embedder):
