@@ -37,56 +37,11 @@ LOOKED_AT = 2
 NEARLY_EQUAL = 0.8
 """Share of common words from which two texts say the same."""
 NEGATIONS = frozenset(
-    [
-        "no",
-        "not",
-        "never",
-        "none",
-        "nothing",
-        "nobody",
-        "neither",
-        "nor",
-        "without",
-        "cannot",
-        "don",
-        "doesn",
-        "didn",
-        "isn",
-        "aren",
-        "wasn",
-        "weren",
-        "won",
-        "wouldn",
-        "shouldn",
-        "couldn",
-        "hasn",
-        "haven",
-        "hadn",
-        "ain",
-        "не",
-        "нет",
-        "ни",
-        "никогда",
-        "никто",
-        "ничего",
-        "без",
-        "nicht",
-        "kein",
-        "keine",
-        "keinen",
-        "nie",
-        "niemals",
-        "ohne",
-        "nunca",
-        "sin",
-        "ningún",
-        "ninguna",
-        "ne",
-        "pas",
-        "jamais",
-        "aucun",
-        "sans",
-    ]
+    """
+    no not never none nothing nobody neither nor without cannot don doesn didn isn aren wasn weren won wouldn shouldn
+    couldn hasn haven hadn ain не нет ни никогда никто ничего без nicht kein keine keinen nie niemals ohne nunca sin
+    ningún ninguna ne pas jamais aucun sans
+    """.split()  # noqa: SIM905 (words read better as prose than as a list)
 )
 
 
