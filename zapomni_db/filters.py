@@ -154,7 +154,7 @@ def _wanted(name: str, value: Any, depth: int = 1) -> Wanted:
     values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(one is None or isinstance(one, str | int | float | bool) for one in values):
         raise InvalidInputError(
-            f"{name} must be text, a number, true, false, null, a list of those, or an object of such values"
+            f"{name} must be text, a number, true, false, null, a list of those, or an object of such values, and not empty"
         )
     _check_values(name, values)
     return tuple(values)

@@ -339,6 +339,20 @@ class TestHiding:
         with pytest.raises(MemoryNotFoundError):
             await engine.get_memory(ids[0])
 
+    async def test_a_server_whose_clocks_jump_ahead_keeps_what_is_deleted(self, engine, monkeypatch):
+        memory_id = (await engine.add_memory("Fact.")).memory_id
+        await engine.delete_memory(memory_id)
+        engine.serve_jobs()
+        await engine.get_stats()
+        loop, days_later = asyncio.get_running_loop(), time.time() + 60 * 24 * 3600
+        hours_later = loop.time() + 2 * 3600
+        with monkeypatch.context() as patch:
+            patch.setattr("time.time", lambda: days_later)
+            patch.setattr(loop, "time", lambda: hours_later)
+            for _ in range(20):  # calls during which a server would do what is due
+                await engine.get_stats()
+        assert (await engine.restore_memory(memory_id)).text == "Fact."
+
     async def test_what_was_deleted_by_a_clock_that_was_ahead_can_be_purged(self, engine, monkeypatch):
         memory_id = (await engine.add_memory("Fact.")).memory_id
         with monkeypatch.context() as patch:
