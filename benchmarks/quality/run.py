@@ -99,8 +99,9 @@ async def measure(folders: Sequence[Path], options: argparse.Namespace) -> None:
                 if options.ablation:
                     changes += await ablation(name, own, questions)
                 else:
-                    figures += by_kind(name, await own.ask(questions, uncut=options.uncut))
-                    print(*figures[0], file=sys.stderr)
+                    rows = by_kind(name, await own.ask(questions, uncut=options.uncut))
+                    print(*rows[0], file=sys.stderr)
+                    figures += rows
     if options.ablation:
         print(table(["set", "left out", "R@1", "R@10", "nDCG@10"], changes))
     else:
