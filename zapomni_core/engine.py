@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from zapomni_core.call import call_context
 from zapomni_core.errors import ConfigurationError, LLMUnavailableError
 from zapomni_core.extracting import KIND, UNREAD, Reading, kept_unread, read, read_kept, read_later
-from zapomni_core.intake import clean_metadata, clean_text, key_of, preview, read_particulars
+from zapomni_core.intake import Particulars, clean_metadata, clean_text, key_of, preview, read_particulars
 from zapomni_core.jobs.kinds import kind_by
 from zapomni_core.models import EngineStats, HostStats, MemoryResult, Reprocessing, SearchResult, UnreadMemory
 from zapomni_core.parts import Parts
@@ -38,7 +38,7 @@ LONGEST_QUERY = 1000
 MOST_HITS = 100
 SETTLE_SECONDS = 5.0
 INDEXED = ("author", "timestamp", "conversation", "language")
-"""Metadata that is part of what is indexed."""
+"""Metadata that is part of the search index."""
 
 
 class MemoryEngine:
@@ -71,7 +71,7 @@ class MemoryEngine:
 
     @property
     def by(self) -> str:
-        """Who changes memories here: the client of the current call, or the program."""
+        """The client of the current call, else the program: the history of a memory names it."""
         context = call_context.get()
         return context.client if context and context.client else self.program
 
@@ -364,7 +364,10 @@ class MemoryEngine:
         after: str = "",
         limit: int = 20,
     ) -> "Page":
-        """Memories that meet the filters, a page at a time; `after` is what the page before said."""
+        """A page of memories that meet the filters; `after` takes the `after` of the previous page.
+
+        `newest` and `oldest` go by timestamp, else by creation; `inserted` by the order in which memories were added.
+        """
         wanted = filters if isinstance(filters, Filter) else parse_filter(filters)
         return await self._parts.store.list_memories(
             self.workspace, wanted, state=state, order=order, after=after, limit=_check_limit(limit)
@@ -379,21 +382,24 @@ class MemoryEngine:
         add_tags: Sequence[str] = (),
         remove_tags: Sequence[str] = (),
     ) -> "Memory":
-        """Change a memory's metadata in place, without a new version.
+        """Change a memory's metadata in place, without a new version. Nothing is written if nothing would change.
 
-        InvalidInputError for `author`, `timestamp`, `conversation` and `language`, which the search index is made of: these
-        change by a new version only (`add_memory` with `replaces`).
+        InvalidInputError for `author`, `timestamp`, `conversation` and `language`, which are part of the search index: they
+        change only with a new version (`add_memory` with `replaces`).
         """
         changes = clean_metadata(changes)
         _check_in_place([*changes, *remove])
         while True:
             memory = await self.get_memory(memory_id)
+            particulars_of = _reader(memory.kind)
             metadata = {key: value for key, value in memory.metadata.items() if key not in remove} | changes
-            kept = [tag for tag in read_particulars(metadata).tags if tag not in remove_tags]
+            kept = [tag for tag in particulars_of(metadata).tags if tag not in remove_tags]
             if add_tags or remove_tags:
                 metadata["tags"] = list(dict.fromkeys([*kept, *add_tags]))
             metadata = clean_metadata({key: value for key, value in metadata.items() if key != "tags" or value})
-            particulars = read_particulars(metadata)
+            if key_of("", metadata) == key_of("", memory.metadata):
+                return memory
+            particulars = particulars_of(metadata)
             changed = await self._parts.store.change(
                 self.workspace,
                 memory_id,
@@ -408,10 +414,12 @@ class MemoryEngine:
             if changed is not None:
                 return changed
 
-    async def history(self, memory_id: str) -> "Sequence[Event]":
-        """What happened to a memory, in order: when, what, and by which client or command."""
-        memory = await self.get_memory(memory_id)
-        return await self._parts.store.history(self.workspace, memory.id)
+    async def history(self, memory_id: str) -> "list[Event]":
+        """The events of a memory, oldest first: when, what, and by which client or command."""
+        events = await self._parts.store.history(self.workspace, memory_id)
+        if not events:
+            await self.get_memory(memory_id)
+        return list(events)
 
     async def delete_memory(self, memory_id: str) -> "Memory":
         """Hide a memory from every search; it can be restored until `purge` removes it."""
@@ -557,7 +565,16 @@ def _as_before(same: "Memory | None") -> str:
 def _check_in_place(keys: Sequence[str]) -> None:
     for key in keys:
         if key in INDEXED:
-            raise InvalidInputError(f"metadata.{key} can only be changed by a new version: add_memory with replaces")
+            raise InvalidInputError(
+                f"metadata.{key} cannot be changed in place; add the memory again with the new {key} and its ID as replaces"
+            )
+
+
+def _reader(kind: str) -> "Callable[[Mapping[str, Any]], Particulars]":
+    """How metadata of a kind is read: that of messages and documents may be anything."""
+    from zapomni_core.sessions.keeping import particulars_of
+
+    return read_particulars if kind == "memory" else particulars_of
 
 
 def _users_settings() -> Settings:

@@ -4,6 +4,8 @@ The long text has 300,000 characters here, and all of the 10,000,000 that are al
 """
 
 import asyncio
+import json
+import subprocess
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import count
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.visiting import ERAS, visiting
+from tests.e2e.visiting import ERAS, NAME, visiting
 from tests.e2e.wire import SECONDS, ZAPOMNI, environment, eventually
 from zapomni_db.sqlite import SQLiteStore
 
@@ -106,6 +108,31 @@ def test_a_memory_is_added_found_read_deleted_restored_and_corrected(tmp_path, e
         }
     assert problems(store_file(tmp_path)) == []
     assert store_file(tmp_path).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_memories_are_listed_in_pages_and_their_history_names_the_client(tmp_path, era):
+    with connected(tmp_path, era) as visitor:
+        ids = [
+            ask(visitor, "add_memory", text=f"Fact {number}.", metadata={"tags": ["fact"]})["memory_id"]
+            for number in range(3)
+        ]
+        ask(visitor, "add_memory", text="Something else.")
+        first = ask(visitor, "list_memories", limit=2, filters={"tags": "fact"})
+        last = ask(visitor, "list_memories", limit=2, filters={"tags": "fact"}, after=first["next_after"])
+        assert [one["memory_id"] for one in first["memories"] + last["memories"]] == ids[::-1]
+        assert last["next_after"] is None
+        assert ids[0] in visitor.call("list_memories").content[0].text
+        client = ask(visitor, "get_memory", memory_id=ids[0])["added_by"]
+        assert client == NAME
+    told = subprocess.run(
+        [ZAPOMNI, "history", ids[0], "--json"],
+        env=environment(tmp_path / "home"),
+        capture_output=True,
+        check=True,
+        timeout=SECONDS,
+    )
+    assert [(event["what"], event["by"]) for event in json.loads(told.stdout)["events"]] == [("added", client)]
 
 
 @pytest.mark.parametrize("era", ERAS)

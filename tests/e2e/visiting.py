@@ -10,11 +10,13 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_types import CallToolResult, ListToolsResult, Tool, ToolListChangedNotification
+from mcp_types import CallToolResult, Implementation, ListToolsResult, Tool, ToolListChangedNotification
 
 from tests.e2e.wire import SECONDS, eventually
 
 ERAS = ("legacy", "auto")
+NAME = "visitor"
+"""What the client calls itself."""
 
 
 @dataclass
@@ -61,7 +63,8 @@ def visiting(
     program, *args = map(str, command)
     parameters = StdioServerParameters(command=program, args=args, env=dict(env), cwd=cwd)
     with log.open("w") as errlog, start_blocking_portal() as portal:
-        client = Client(stdio_client(parameters, errlog), mode=mode, message_handler=hear)
+        client_info = Implementation(name=NAME, version="1")
+        client = Client(stdio_client(parameters, errlog), mode=mode, message_handler=hear, client_info=client_info)
         with portal.wrap_async_context_manager(client):
             visitor = Visitor(portal, client, log, changes)
             if mode == "legacy":

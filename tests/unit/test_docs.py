@@ -285,7 +285,19 @@ def test_every_exported_name_is_in_the_reference(reference, page, module):
     assert [name for name in module.__all__ if not re.search(rf"\b{name}\b", reference[page])] == []
 
 
-@pytest.mark.parametrize("method", ["add_memory", "search_memory", "get_memory", "get_stats", "extract", "get_job"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "add_memory",
+        "search_memory",
+        "get_memory",
+        "list_memories",
+        "history",
+        "get_stats",
+        "extract",
+        "get_job",
+    ],
+)
 def test_what_the_engine_gives_back_can_be_looked_up(reference, method):
     given_back = re.findall(r"[A-Z]\w+", str(inspect.signature(getattr(plugin.MemoryEngine, method)).return_annotation))
     assert given_back

@@ -82,9 +82,9 @@ def add(session: Session, text: str | None, file: Path | None, replaces: str | N
 
     async def work(engine: "MemoryEngine") -> int:
         with Progress() as progress:
-            _follow(progress)
+            follow(progress)
             result = await engine.add_memory(given, metadata, replaces=replaces)
-        session.json(result) if session.as_json else _show(session, result)
+        session.json(result) if session.as_json else show_added(session, result)
         return 0
 
     session.run(work)
@@ -95,16 +95,21 @@ def _read(text: str | None, file: Path | None) -> str:
     if text is not None and file is not None:
         raise click.UsageError("TEXT and --file are both given; choose one.")
     if file is not None:
-        try:
-            with file.open("rb") as opened:
-                return _decode(opened, str(file))
-        except OSError as error:
-            raise Refusal(f"{file} cannot be read: {error.strerror}") from None
+        return read_text(file)
     if text is not None and text != "-":
         return text
     if sys.stdin is None or (text is None and sys.stdin.isatty()):
         raise click.UsageError("field required: text; give a TEXT, or --file FILE, or - for standard input.")
     return _decode(sys.stdin.buffer, "Standard input")
+
+
+def read_text(file: Path) -> str:
+    """The text in a file."""
+    try:
+        with file.open("rb") as opened:
+            return _decode(opened, str(file))
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {error.strerror}") from None
 
 
 def _decode(opened: BinaryIO, name: str) -> str:
@@ -132,14 +137,14 @@ def _language(file: Path) -> str | None:
     return language if is_code(language) or is_markdown(language) or is_text(language) else None
 
 
-def _follow(progress: Progress) -> None:
+def follow(progress: Progress) -> None:
     """Let the engine tell its progress here: it does so within a call."""
     from zapomni_core.call import Call, CallContext, call_context
 
     call_context.set(CallContext(call=Call(id="add", name="add", arguments={}), on_progress=progress.show))
 
 
-def _show(session: Session, result: "MemoryResult") -> None:
+def show_added(session: Session, result: "MemoryResult") -> None:
     chunks = f"{result.chunks_created:,} chunk{'s' * (result.chunks_created != 1)}"
     session.out.text(f"{HEADLINES[result.outcome]}: {result.memory_id} ({chunks})")
     session.out.text(one_line(result.text_preview))

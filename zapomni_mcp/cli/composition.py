@@ -51,6 +51,7 @@ def compose_anyway(
     from zapomni_core.app import App
 
     app = App(settings)
+    app.engine.program = click.get_current_context().command_path
     try:
         app.load(found, strict=options.strict, meanwhile=meanwhile)
     except ConfigurationError as error:

@@ -25,6 +25,7 @@ def guest(ctx: click.Context, name: str) -> click.Command | None:
     config = read_config(options)
     log_if_asked(config)
     app = compose(options, config.settings)
+    app.engine.program = f"{ctx.command_path} {name}"
     sys.stdout = output
     command = app.commands.get(name)
     return None if command is None else _hosted(command, app, output)

@@ -1,5 +1,6 @@
-"""The options that every command takes, before its name or after it."""
+"""Options that several commands take: all of them before their name or after it, and filters."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +9,13 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from zapomni_mcp.cli.json_object import combined, json_object
 from zapomni_mcp.cli.refusal import Refusal
+from zapomni_mcp.cli.text import TEXT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+_FILTERS = ("tags", "source", "author", "conversation", "kind", "date_from", "date_to")
 
 
 @dataclass(slots=True)
@@ -58,6 +63,32 @@ def _note(ctx: click.Context, option: click.Parameter, value: Any) -> None:
         options.plugin += value
     elif value:
         setattr(options, str(option.name), value)
+
+
+def with_filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that narrow down memories, as one argument `filters`."""
+
+    @click.option(
+        "--tag", "tags", type=TEXT, multiple=True, metavar="TAG", help="Only with this tag; repeated, with all of them."
+    )
+    @click.option("--source", type=TEXT, multiple=True, help="Only from this source; repeated, from any of them.")
+    @click.option("--author", type=TEXT, multiple=True, help="Only by this author; repeated, by any of them.")
+    @click.option(
+        "--conversation", type=TEXT, multiple=True, help="Only of this conversation; repeated, of any of them."
+    )
+    @click.option("--kind", type=TEXT, multiple=True, help="Only memory, message or document; repeated, any of them.")
+    @click.option("--from", "date_from", type=TEXT, metavar="DATE", help="Only from this day on: 2026-05-08.")
+    @click.option("--to", "date_to", type=TEXT, metavar="DATE", help="Only up to this day, which counts too.")
+    @click.option(
+        "--filter", "more", callback=json_object, metavar="JSON", help="Only where metadata says so: a JSON object."
+    )
+    @functools.wraps(command)
+    def wrapped(*arguments: Any, more: dict[str, Any], **given: Any) -> None:
+        wanted = {key: given.pop(key) for key in _FILTERS}
+        named = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
+        command(*arguments, filters=combined(more, named, "--filter"), **given)
+
+    return wrapped
 
 
 def refuse_for_another(ctx: click.Context) -> None:

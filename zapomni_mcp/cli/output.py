@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,11 @@ class Output:
 
     def __init__(self) -> None:
         self._file = claimed_output()
+
+    @property
+    def width(self) -> int | None:
+        """The columns of the terminal; None where the output is no terminal."""
+        return shutil.get_terminal_size().columns if self._file.isatty() else None
 
     def json(self, document: Any) -> None:
         """Print a JSON document."""

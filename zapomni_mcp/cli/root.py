@@ -15,11 +15,14 @@ from zapomni_mcp.cli.completion import completion
 from zapomni_mcp.cli.config import config
 from zapomni_mcp.cli.demo import demo
 from zapomni_mcp.cli.doctor import doctor
+from zapomni_mcp.cli.edit import edit
 from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.forgetting import delete, purge, restore
 from zapomni_mcp.cli.get import get
 from zapomni_mcp.cli.guests import guest
+from zapomni_mcp.cli.history import history
 from zapomni_mcp.cli.jobs import jobs
+from zapomni_mcp.cli.list import list_memories
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.plugins import plugins
 from zapomni_mcp.cli.refusal import Refusal
@@ -75,7 +78,22 @@ def cli(ctx: click.Context) -> None:
             ctx.invoke(serve)
 
 
-ON_MEMORIES = (add, search, get, delete, restore, purge, stats, jobs, backup, restore_backup, reindex)
+ON_MEMORIES = (
+    add,
+    search,
+    list_memories,
+    get,
+    edit,
+    history,
+    delete,
+    restore,
+    purge,
+    stats,
+    jobs,
+    backup,
+    restore_backup,
+    reindex,
+)
 
 for command in (serve, *ON_MEMORIES, plugins, tools, call, doctor, config, demo, completion):
     cli.add_command(command)

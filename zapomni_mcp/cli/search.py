@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zapomni_mcp.cli.json_object import combined, json_object
-from zapomni_mcp.cli.options import shared_options
+from zapomni_mcp.cli.options import shared_options, with_filters
 from zapomni_mcp.cli.session import Session, with_session
-from zapomni_mcp.cli.text import TEXT
 from zapomni_mcp.kinds import kind_words
 from zapomni_mcp.telling import headline
 
@@ -24,18 +22,7 @@ INDENT = "   "
 @shared_options()
 @click.argument("query")
 @click.option("--limit", type=int, default=10, show_default=True, help="Most memories to show, 1 to 100.")
-@click.option(
-    "--tag", "tags", type=TEXT, multiple=True, metavar="TAG", help="Only with this tag; repeated, with all of them."
-)
-@click.option("--source", type=TEXT, multiple=True, help="Only from this source; repeated, from any of them.")
-@click.option("--author", type=TEXT, multiple=True, help="Only by this author; repeated, by any of them.")
-@click.option("--conversation", type=TEXT, multiple=True, help="Only of this conversation; repeated, of any of them.")
-@click.option("--kind", type=TEXT, multiple=True, help="Only memory, message or document; repeated, any of them.")
-@click.option("--from", "date_from", type=TEXT, metavar="DATE", help="Only from this day on: 2026-05-08.")
-@click.option("--to", "date_to", type=TEXT, metavar="DATE", help="Only up to this day, which counts too.")
-@click.option(
-    "--filter", "more", callback=json_object, metavar="JSON", help="Only where metadata says so: a JSON object."
-)
+@with_filters
 @click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Cut the answer to about this size.")
 @with_session
 def search(
@@ -43,12 +30,9 @@ def search(
     query: str,
     limit: int,
     max_tokens: int | None,
-    more: dict[str, Any],
-    **wanted: Any,
+    filters: dict[str, Any],
 ) -> None:
     """Find memories by words and by meaning, in any language."""
-    given = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
-    filters = combined(more, given, "--filter")
 
     async def work(engine: "MemoryEngine") -> int:
         result = await engine.search_memory(query, limit, filters, max_tokens=max_tokens)

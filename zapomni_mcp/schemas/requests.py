@@ -54,6 +54,14 @@ class SearchMemoryRequest(_Request):
         return _not_blank("query", query)
 
 
+class ListMemoriesRequest(_Request):
+    """Arguments of list_memories."""
+
+    limit: int = Field(20, ge=1, le=MOST_HITS)
+    filters: dict[str, Any] | None = None
+    after: str | None = None
+
+
 class GetStatsRequest(_Request):
     """get_stats takes no arguments."""
 

@@ -98,6 +98,29 @@ class SearchMemoryResponse(BaseModel):
     error: str | None = None
 
 
+class ListedMemory(BaseModel):
+    """A memory in a list."""
+
+    memory_id: str
+    text_preview: str
+    kind: str = "memory"
+    tags: list[str]
+    source: str
+    author: str
+    conversation: str
+    role: str
+    timestamp: datetime | None = Field(default=None, description="When it was true, if that was said.")
+    created_at: datetime
+
+
+class ListMemoriesResponse(SuccessResponse):
+    """A page of memories, newest first."""
+
+    count: int = Field(ge=0, description="How many there are on this page.")
+    memories: list[ListedMemory]
+    next_after: str | None = Field(default=None, description="Where the next page begins; null on the last.")
+
+
 class Statistics(BaseModel):
     """How much there is, and what it runs on."""
 
@@ -153,6 +176,7 @@ class GetMemoryResponse(SuccessResponse):
     next_offset: int | None = Field(default=None, description="Where the next page begins; null on the last.")
     metadata: dict[str, Any]
     created_at: datetime
+    added_by: str = Field(default="", description="The client or command that added it, if known.")
     deleted_at: datetime | None = None
     replaces: list[str] = Field(default_factory=list, description="The memories that this one corrects.")
     replaced_by: str | None = None

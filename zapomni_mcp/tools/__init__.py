@@ -8,6 +8,7 @@ from zapomni_mcp.tools.delete_memory import DeleteMemoryTool, RestoreMemoryTool
 from zapomni_mcp.tools.get_job import GetJobTool
 from zapomni_mcp.tools.get_memory import GetMemoryTool
 from zapomni_mcp.tools.get_stats import GetStatsTool
+from zapomni_mcp.tools.list_memories import ListMemoriesTool
 from zapomni_mcp.tools.reprocess_memories import ReprocessMemoriesTool
 from zapomni_mcp.tools.search_memory import SearchMemoryTool
 
@@ -17,12 +18,21 @@ __all__ = [
     "GetJobTool",
     "GetMemoryTool",
     "GetStatsTool",
+    "ListMemoriesTool",
     "ReprocessMemoriesTool",
     "RestoreMemoryTool",
     "SearchMemoryTool",
 ]
 
-_TOOLS = (AddMemoryTool, SearchMemoryTool, GetStatsTool, GetMemoryTool, DeleteMemoryTool, RestoreMemoryTool)
+_TOOLS = (
+    AddMemoryTool,
+    SearchMemoryTool,
+    GetStatsTool,
+    GetMemoryTool,
+    ListMemoriesTool,
+    DeleteMemoryTool,
+    RestoreMemoryTool,
+)
 
 
 @hookimpl

@@ -2,12 +2,12 @@
 
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_db.records import Memory
+from zapomni_db.records import Event, Memory
 from zapomni_mcp.kinds import kind_words
 from zapomni_mcp.schemas import GetMemoryRequest, GetMemoryResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer
@@ -39,11 +39,13 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
 
     async def _answer(self, request: GetMemoryRequest) -> dict[str, Any]:
         memory = await self.core_engine.get_memory(request.memory_id)
+        added_by = _added_by(await self.core_engine.history(memory.id))
+        about = _about(memory, added_by)
         page = memory.text[request.offset : request.offset + request.max_chars]
         end = request.offset + len(page)
         following = end if end < len(memory.text) else None
         response = GetMemoryResponse(
-            message=_about(memory),
+            message=about,
             episode_id=memory.id,
             memory_id=memory.id,
             text=page,
@@ -55,11 +57,12 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
             next_offset=following,
             metadata=dict(memory.metadata),
             created_at=memory.created_at,
+            added_by=added_by,
             deleted_at=memory.deleted_at,
             replaces=list(memory.replaces),
             replaced_by=memory.replaced_by,
         )
-        return answer(f"{_about(memory)}\n\n{page}{_place(request.offset, end, len(memory.text))}", response)
+        return answer(f"{about}\n\n{page}{_place(request.offset, end, len(memory.text))}", response)
 
 
 def _place(begin: int, end: int, total: int) -> str:
@@ -87,9 +90,15 @@ def _short(entry: str) -> str:
     return textwrap.shorten(entry[: 2 * _LONGEST_VALUE], _LONGEST_VALUE, placeholder="…")
 
 
-def _about(memory: Memory) -> str:
+def _added_by(history: Iterable[Event]) -> str:
+    """The client or command that added a memory; empty where that is not known."""
+    return next((event.by for event in history if event.what == "added"), "")
+
+
+def _about(memory: Memory, added_by: str) -> str:
     what = kind_words(memory.kind, memory.role, memory.conversation)
-    parts = [f"Memory {memory.id}", f"stored {memory.created_at.date().isoformat()}", *([what] if what else [])]
+    stored = f"stored {memory.created_at.date().isoformat()}" + (f" by {added_by}" if added_by else "")
+    parts = [f"Memory {memory.id}", _short(stored), *([what] if what else [])]
     named = (("source", memory.source), ("author", memory.author), ("tags", ", ".join(memory.tags)))
     parts += [_short(f"{key} {value}") for key, value in named if value]
     parts += _others(memory.metadata)

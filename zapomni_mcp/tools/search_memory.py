@@ -8,7 +8,7 @@ from zapomni_core.models import SearchHit, SearchResult
 from zapomni_mcp.kinds import kind_words
 from zapomni_mcp.schemas import SearchMemoryRequest, SearchMemoryResponse
 from zapomni_mcp.schemas import SearchResult as FoundMemory
-from zapomni_mcp.telling import headline
+from zapomni_mcp.telling import headline, short
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
 _LONGEST_HEADING = 28
@@ -65,11 +65,12 @@ def _readable(result: SearchResult) -> str:
 
 
 def _hit(number: int, hit: SearchHit) -> str:
+    """A hit costs its text and about 40 tokens, of a session about 60; the structured answer has the rest."""
     date = (hit.timestamp or hit.created_at).date().isoformat()
     what, heading = kind_words(hit.kind, hit.role, hit.conversation), _heading(hit)
-    who, why = (_short(hit.source, 28), _short(hit.author, 18)), ", ".join(hit.why)
+    who, why = (short(hit.source, 28), short(hit.author, 18)), ", ".join(hit.why)
     copies = f"also {', '.join(hit.copies)}" if hit.copies else ""
-    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", _short(why, 40 - len(heading)), copies]
+    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", short(why, 40 - len(heading)), copies]
     return f"[{number}] {' · '.join(part for part in about if part)}\n{heading}{hit.text.strip()}"
 
 
@@ -79,13 +80,7 @@ def _heading(hit: SearchHit) -> str:
     parts = [part for part in hit.heading.split(" > ") if part not in shown]
     while len(parts) > 1 and len(" > ".join(parts)) > _LONGEST_HEADING:
         parts = parts[1:]
-    return f"{_short(' > '.join(parts), _LONGEST_HEADING)}: " if any(parts) else ""
-
-
-def _short(text: str, most: int) -> str:
-    """A hit costs its text and about 40 tokens, of a session about 60; the structured answer has the rest."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return f"{short(' > '.join(parts), _LONGEST_HEADING)}: " if any(parts) else ""
 
 
 def _structured(result: SearchResult) -> SearchMemoryResponse:

@@ -20,6 +20,7 @@ from zapomni_core.errors import ConfigurationError, EmbedderMissingError, Proces
 from zapomni_core.failures import describe_failure
 from zapomni_core.intake import Particulars
 from zapomni_core.provider import Provider, Providers
+from zapomni_core.sessions import MemoryManager
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.errors import DatabaseError, InvalidInputError, MemoryNotFoundError
@@ -116,7 +117,7 @@ async def engine(tmp_path):
 
 
 @asynccontextmanager
-async def being_called(after_each=lambda told: None):
+async def being_called(after_each=lambda told: None, client=""):
     """What is told of progress in the meantime."""
     told = []
 
@@ -124,7 +125,7 @@ async def being_called(after_each=lambda told: None):
         told.append((done, total, message))
         after_each(told)
 
-    call = Call(id="1", name="add_memory", arguments={})
+    call = Call(id="1", name="add_memory", arguments={}, client=client)
     token = call_context.set(CallContext(call=call, on_progress=tell))
     yield told
     call_context.reset(token)
@@ -309,8 +310,82 @@ class TestLimits:
         assert list(tmp_path.iterdir()) == []
 
 
+class TestListing:
+    async def test_pages_show_every_memory_once_newest_first(self, engine):
+        ids = [(await engine.add_memory(f"Fact {number}.")).memory_id for number in range(5)]
+        seen, after = [], ""
+        while not seen or after:
+            page = await engine.list_memories(after=after, limit=2)
+            seen += [memory.id for memory in page.memories]
+            after = page.after
+        assert seen == ids[::-1]
+
+    async def test_it_can_be_narrowed_by_filters_and_by_state(self, engine):
+        kept = (await engine.add_memory("Bees fly.", {"tags": ["bees"]})).memory_id
+        gone = (await engine.add_memory("Bees sleep.", {"tags": ["bees"]})).memory_id
+        await engine.add_memory("Rugs are woven.")
+        await engine.delete_memory(gone)
+        live = await engine.list_memories({"tags": ["bees"]})
+        every = await engine.list_memories({"tags": ["bees"]}, state="all", order="inserted")
+        assert [memory.id for memory in live.memories] == [kept]
+        assert [memory.id for memory in every.memories] == [kept, gone]
+
+    @pytest.mark.parametrize("limit", [0, 101])
+    async def test_a_limit_out_of_range_is_refused(self, engine, limit):
+        with pytest.raises(InvalidInputError, match=r"^limit must be"):
+            await engine.list_memories(limit=limit)
+
+
+class TestChangingMetadata:
+    async def test_it_changes_in_place_and_is_searched_at_once(self, engine):
+        memory_id = (await engine.add_memory("Bees fly.", {"tags": ["a", "b"], "house": "lake", "n": 1})).memory_id
+        memory = await engine.update_metadata(memory_id, {"n": 2}, remove=["house"], add_tags=["c"], remove_tags=["a"])
+        assert (memory.id, memory.metadata, memory.tags) == (memory_id, {"tags": ["b", "c"], "n": 2}, ("b", "c"))
+        found = await engine.search_memory("bees", filters={"tags": ["c"], "n": 2})
+        assert [hit.memory_id for hit in found.hits] == [memory_id]
+        assert (await engine.search_memory("bees", filters={"tags": ["a"]})).hits == ()
+
+    @pytest.mark.parametrize(
+        "change", [{}, {"changes": {"n": 1}}, {"remove": ["nothing"]}, {"add_tags": ["a"]}, {"remove_tags": ["x"]}]
+    )
+    async def test_what_changes_nothing_leaves_no_trace(self, engine, change):
+        memory_id = (await engine.add_memory("Bees fly.", {"tags": ["a"], "n": 1})).memory_id
+        await engine.update_metadata(memory_id, **change)
+        assert [event.what for event in await engine.history(memory_id)] == ["added"]
+
+    async def test_one_and_true_are_different_values(self, engine):
+        memory_id = (await engine.add_memory("Bees fly.", {"n": 1})).memory_id
+        assert (await engine.update_metadata(memory_id, {"n": True})).metadata["n"] is True
+
+    @pytest.mark.parametrize("key", ["author", "timestamp", "conversation", "language"])
+    async def test_what_is_part_of_the_search_index_is_refused(self, engine, key):
+        memory_id = (await engine.add_memory("Bees fly.")).memory_id
+        for change in ({"changes": {key: "x"}}, {"remove": [key]}):
+            with pytest.raises(InvalidInputError, match=rf"^metadata\.{key} .*replaces"):
+                await engine.update_metadata(memory_id, **change)
+
+    async def test_documents_whose_metadata_is_read_leniently_can_be_changed(self, engine):
+        document = str(await MemoryManager(engine).store_document("Bees fly.", {"tags": "a", "timestamp": "at noon"}))
+        memory = await engine.update_metadata(document, {"n": 1}, add_tags=["b"])
+        assert memory.metadata == {"tags": ["a", "b"], "timestamp": "at noon", "n": 1}
+
+
+class TestHistory:
+    async def test_it_names_the_client_of_a_call_else_the_program(self, engine):
+        engine.program = "nightly backup"
+        async with being_called(client="codex"):
+            memory_id = (await engine.add_memory("Bees fly.")).memory_id
+        await engine.update_metadata(memory_id, {"n": 1})
+        await engine.delete_memory(memory_id)
+        assert [(event.what, event.by) for event in await engine.history(memory_id)] == [
+            ("added", "codex"),
+            ("changed", "nightly backup"),
+            ("deleted", "nightly backup"),
+        ]
+
+
 class TestHiding:
-    @pytest.mark.parametrize("method", ["get_memory", "delete_memory", "restore_memory"])
+    @pytest.mark.parametrize("method", ["get_memory", "delete_memory", "restore_memory", "update_metadata", "history"])
     @pytest.mark.parametrize("memory_id", ["nobody", "", "' OR 1=1 --", "\ud800", "\0", "x" * 10_000])
     async def test_what_is_not_there_is_told_by_a_short_message(self, engine, method, memory_id):
         with pytest.raises(MemoryNotFoundError, match=r"^there is no ") as error:

@@ -1,5 +1,6 @@
 """Runs the command line in this process or in one of its own, where nothing of the real user's is read or written."""
 
+import json
 import logging
 import os
 import pty
@@ -16,6 +17,18 @@ from zapomni_mcp.cli import ending
 from zapomni_mcp.cli.root import cli
 
 BROKEN = Path(__file__).parents[3] / "broken_plugins"
+EMBEDDERS = """
+from zapomni_core.provider import Provider
+from zapomni_core.testing.embedder import HashingEmbedder
+
+@hookimpl
+def zapomni_providers():
+    return [
+        Provider(kind="embedder", name="hashing", factory=lambda _: HashingEmbedder()),
+        Provider(kind="embedder", name="another", factory=lambda _: HashingEmbedder(64, name="another")),
+        Provider(kind="embedder", name="misnamed", factory=lambda _: HashingEmbedder(64, name="other")),
+    ]
+"""
 START = "from zapomni_mcp.cli import main; main()"
 
 
@@ -124,6 +137,34 @@ def start(tmp_path):
         process.communicate()
 
 
+@pytest.fixture
+def embedders(plugin_file, monkeypatch):
+    """Two quick embedders, of which a new store takes the first, and one whose identity has another name."""
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "hashing")
+    return plugin_file("embedders", EMBEDDERS)
+
+
+@pytest.fixture
+def zapomni(run, embedders, tmp_path, monkeypatch):
+    """Run a command on memories, in an empty directory."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return lambda *args, **options: run("--plugin", embedders, *args, **options)
+
+
+@pytest.fixture
+def document(zapomni):
+    """What a command prints with --json."""
+    return lambda *args, **options: json.loads(zapomni(*args, "--json", **options).stdout)
+
+
+@pytest.fixture
+def remember(document):
+    """Add a text; its id."""
+    return lambda text, *args: document("add", text, *args)["memory_id"]
+
+
 def broken(name):
     """The file of one of the broken plugins."""
     return str(next((BROKEN / name).glob("*.py")))
@@ -149,3 +190,14 @@ def finish(process, given=""):
     """The exit code, standard output and standard error of a process once it has ended."""
     output, errors = process.communicate(given, timeout=60)
     return process.returncode, output, errors
+
+
+def on_a_terminal(start, *args, typed=""):
+    """The exit code, output and errors of a command whose standard input is a terminal."""
+    master, terminal = pty.openpty()
+    process = start(*args, stdin=terminal)
+    os.write(master, typed.encode())
+    ended = finish(process, None)
+    os.close(master)
+    os.close(terminal)
+    return ended

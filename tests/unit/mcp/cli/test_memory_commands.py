@@ -1,4 +1,4 @@
-"""The commands on memories: add, search, get, delete, restore, purge, stats, backup, reindex."""
+"""The commands on memories: add, search, list, get, edit, history, delete, restore, purge, stats, backup, reindex."""
 
 import json
 import os
@@ -11,25 +11,16 @@ import pytest
 from zapomni_core.testing.llm_server import LLMServer
 from zapomni_mcp.cli import progress
 
-from .conftest import START, finish, shown_on_a_terminal
+from .conftest import START, finish, on_a_terminal, shown_on_a_terminal
 
-EMBEDDERS = """
-from zapomni_core.provider import Provider
-from zapomni_core.testing.embedder import HashingEmbedder
-
-@hookimpl
-def zapomni_providers():
-    return [
-        Provider(kind="embedder", name="hashing", factory=lambda _: HashingEmbedder()),
-        Provider(kind="embedder", name="another", factory=lambda _: HashingEmbedder(64, name="another")),
-        Provider(kind="embedder", name="misnamed", factory=lambda _: HashingEmbedder(64, name="other")),
-    ]
-"""
 NOBODY = "00000000-0000-0000-0000-000000000000"
 ALL = [
     ["add", "x"],
     ["search", "x"],
+    ["list"],
     ["get", NOBODY],
+    ["edit", NOBODY, "--tag", "x"],
+    ["history", NOBODY],
     ["delete", NOBODY],
     ["restore", NOBODY],
     ["purge", "--yes"],
@@ -40,40 +31,12 @@ ALL = [
 every_command = pytest.mark.parametrize("command", ALL, ids=lambda command: command[0])
 
 
-@pytest.fixture
-def embedders(plugin_file, monkeypatch):
-    """Two quick embedders, of which a new store takes the first, and one whose identity has another name."""
-    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "hashing")
-    return plugin_file("embedders", EMBEDDERS)
-
-
-@pytest.fixture
-def zapomni(run, embedders, tmp_path, monkeypatch):
-    """Run a command on memories, in an empty directory."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return lambda *args, **options: run("--plugin", embedders, *args, **options)
-
-
-@pytest.fixture
-def document(zapomni):
-    """What a command prints with --json."""
-    return lambda *args, **options: json.loads(zapomni(*args, "--json", **options).stdout)
-
-
 def test_what_a_call_stored_is_found_by_its_meaning_afterwards(zapomni, document, monkeypatch):
     monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 60)
     stored = zapomni("call", "store_document", '{"content": "The heron nests near the pond."}')
     assert (stored.exit_code, stored.stderr) == (0, "")
     (hit,) = document("search", "pondlike heronry")["hits"]
     assert (hit["text"], hit["why"]) == ("The heron nests near the pond.", ["meaning"])
-
-
-@pytest.fixture
-def remember(document):
-    """Add a text; its id."""
-    return lambda text, *args: document("add", text, *args)["memory_id"]
 
 
 def test_a_text_is_remembered_once(zapomni):
@@ -739,17 +702,6 @@ def test_a_long_work_shows_a_bar_on_a_terminal(start, embedders, zapomni, rememb
     assert (process.returncode, output.split(";")[0]) == (0, "Embedder: another (hashing-64, 64 dimensions)")
     assert "3 chunks to embed" in shown
     assert "embedded 3 of 3 chunks" in shown
-
-
-def on_a_terminal(start, *args, typed=""):
-    """The exit code, output and errors of a command whose standard input is a terminal."""
-    master, terminal = pty.openpty()
-    process = start(*args, stdin=terminal)
-    os.write(master, typed.encode())
-    ended = finish(process, None)
-    os.close(master)
-    os.close(terminal)
-    return ended
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_the_help_names_every_command(run):
     result = run("--help")
     assert result.exit_code == 0
     names = [line.split()[0] for line in result.output.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
-    on_memories = ["add", "search", "get", "delete", "restore", "purge", "stats", "jobs", "backup"]
-    on_memories += ["restore-backup", "reindex"]
+    on_memories = ["add", "search", "list", "get", "edit", "history", "delete", "restore", "purge", "stats", "jobs"]
+    on_memories += ["backup", "restore-backup", "reindex"]
     assert names == ["serve", *on_memories, "plugins", "tools", "call", "doctor", "config", "demo", "completion"]
 
 

@@ -15,6 +15,8 @@ def mock_core_engine():
         "search_memory",
         "get_stats",
         "get_memory",
+        "list_memories",
+        "history",
         "delete_memory",
         "restore_memory",
         "get_job",

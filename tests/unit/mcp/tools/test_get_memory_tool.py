@@ -8,6 +8,7 @@ import pytest
 from tests.unit.mcp.tools.answers import checked, refused, text_of
 from zapomni_core import DatabaseError
 from zapomni_db.errors import MemoryNotFoundError
+from zapomni_db.records import Event
 from zapomni_mcp.tools import GetMemoryTool
 
 MEMORY_ID = "550e8400-e29b-41d4-a716-446655440000"
@@ -16,6 +17,7 @@ MEMORY_ID = "550e8400-e29b-41d4-a716-446655440000"
 @pytest.fixture
 def tool(mock_core_engine, make_memory):
     mock_core_engine.get_memory.return_value = make_memory()
+    mock_core_engine.history.return_value = []
     return GetMemoryTool(core_engine=mock_core_engine)
 
 
@@ -52,11 +54,20 @@ async def test_a_short_memory_is_one_page(tool, left_out):
         "next_offset": None,
         "metadata": {"source": "chat", "tags": ["hobby", "ada"], "level": 3},
         "created_at": "2026-05-08T12:00:00Z",
+        "added_by": "",
         "deleted_at": None,
         "replaces": [],
         "replaced_by": None,
     }
     tool.core_engine.get_memory.assert_called_once_with(MEMORY_ID)
+
+
+async def test_the_client_that_added_a_memory_is_named(tool):
+    day = datetime(2026, 5, 8, tzinfo=UTC)
+    tool.core_engine.history.return_value = [Event(day, "added", "codex"), Event(day, "changed", "cursor")]
+    said, record = await page(tool)
+    assert said.startswith(f"Memory {MEMORY_ID} · stored 2026-05-08 by codex · source chat")
+    assert record["added_by"] == "codex"
 
 
 async def test_a_message_is_told_with_its_session_and_role(tool, make_memory):

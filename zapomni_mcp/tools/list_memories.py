@@ -1,0 +1,74 @@
+"""list_memories: what was kept, newest first."""
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel
+
+from zapomni_core.intake import preview
+from zapomni_db.records import Memory, Page
+from zapomni_mcp.schemas import ListedMemory, ListMemoriesRequest, ListMemoriesResponse
+from zapomni_mcp.telling import memory_line
+from zapomni_mcp.tools.answering import MemoryTool, answer
+
+
+class ListMemoriesTool(MemoryTool[ListMemoriesRequest]):
+    """Lists memories, newest first, in pages."""
+
+    name = "list_memories"
+    title = "Browse"
+    description = (
+        "List memories, newest first: what was stored lately, or everything that meets the filters. "
+        "To answer a question, use search_memory."
+    )
+    input_schema: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "limit": {
+                "type": ["integer", "null"],
+                "description": "Most memories.",
+                "minimum": 1,
+                "maximum": 100,
+                "default": 20,
+            },
+            "filters": {"type": ["object", "null"], "description": "As in search_memory."},
+            "after": {"type": ["string", "null"], "description": "For the next page: what this one ends with."},
+        },
+        "additionalProperties": False,
+    }
+    annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    request = ListMemoriesRequest
+    responses: ClassVar[tuple[type[BaseModel], ...]] = (ListMemoriesResponse,)
+
+    async def _answer(self, request: ListMemoriesRequest) -> dict[str, Any]:
+        page = await self.core_engine.list_memories(request.filters, after=request.after or "", limit=request.limit)
+        headline = _headline(page, self.core_engine.workspace, filtered=bool(request.filters))
+        response = ListMemoriesResponse(
+            message=headline,
+            count=len(page.memories),
+            memories=[_listed(memory) for memory in page.memories],
+            next_after=page.after or None,
+        )
+        following = [f'[next page: after="{page.after}" with the same filters]'] if page.after else []
+        return answer("\n".join([headline, *map(memory_line, page.memories), *following]), response)
+
+
+def _headline(page: Page, workspace: str, *, filtered: bool) -> str:
+    where = f"{'that meet the filters ' * filtered}in workspace '{workspace}'"
+    if not page.memories:
+        return f"There are no memories {where}."
+    return f"Memories {where}, newest first ({len(page.memories)} on this page):"
+
+
+def _listed(memory: Memory) -> ListedMemory:
+    return ListedMemory(
+        memory_id=memory.id,
+        text_preview=preview(memory.text),
+        kind=memory.kind,
+        tags=list(memory.tags),
+        source=memory.source,
+        author=memory.author,
+        conversation=memory.conversation,
+        role=memory.role,
+        timestamp=memory.timestamp,
+        created_at=memory.created_at,
+    )
