@@ -78,7 +78,7 @@ class ListingContract(SearchContract):
             assert await listed(store, wanted, order="inserted", limit=1) == expected, wanted
 
     async def test_a_page_that_nobody_was_given_is_refused(self, store: MemoryStore) -> None:
-        for after in ("nonsense", "1.2.3", "' OR 1=1"):
+        for after in ("nonsense", "1.2.3", "--5.1", "9" * 30 + ".1", "' OR 1=1"):
             with pytest.raises(InvalidInputError, match="after"):
                 await store.list_memories(WORKSPACE, after=after)
 

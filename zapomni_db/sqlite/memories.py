@@ -1,5 +1,6 @@
 """Memories as rows of the file: written once, read whole, sealed so that a change by anyone else is noticed."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -77,6 +78,7 @@ def seal_of(fixed: Sequence[Any], key: str | None, text: bytes, chunks: Sequence
 
 _COLUMNS = ", ".join(Row._fields)
 _SELECT = f"SELECT {_COLUMNS} FROM memory "  # noqa: S608 - columns of ours
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
 _STATES: dict[State, str] = {
     "live": "deleted_at IS NULL AND replaced_by IS NULL",
     "deleted": "deleted_at IS NOT NULL",
@@ -190,7 +192,7 @@ def list_page(
 
 def _position(after: str, parts: int) -> list[int]:
     numbers = after.split(".")
-    if len(numbers) != parts or not all(number.lstrip("-").isdecimal() for number in numbers):
+    if len(numbers) != parts or not all(_NUMBER.fullmatch(number) for number in numbers):
         raise InvalidInputError("after must be what the page before said")
     return list(map(int, numbers))
 
