@@ -170,8 +170,10 @@ def parsed() -> argparse.Namespace:
 
 def chosen(options: argparse.Namespace) -> list[Path]:
     folders = {path.parent.name: path.parent for path in sorted(options.data.glob("*/questions.jsonl"))}
-    if unknown := set(options.sets) - set(folders) or (not folders and {"any"}):
-        sys.exit(f"no set {', '.join(sorted(unknown))} in {options.data}; there are: {', '.join(folders) or 'none'}")
+    if not folders:
+        sys.exit(f"no sets in {options.data}: each is a folder with memories.jsonl and questions.jsonl")
+    if unknown := set(options.sets) - set(folders):
+        sys.exit(f"no set {', '.join(sorted(unknown))} in {options.data}; there are: {', '.join(folders)}")
     return [folders[name] for name in options.sets or folders]
 
 
