@@ -46,8 +46,10 @@ async def _draw(own: Set, size: int, number: int, chance: random.Random) -> list
 def fit(groups: Sequence[Sequence[Asked]], *, by_words: bool = False) -> list[float]:
     """Weights of bias, cover, cosine and logarithm of the chunks; of bias and cover alone `by_words`.
 
-    Each group counts the same, however many questions it has.
+    Each group counts the same, however many questions it has. Questions without a vector are judged by words only.
     """
+    if not by_words:
+        groups = [[one for one in group if one.cosine is not None] for group in groups]
     features = np.array([_features(one, by_words=by_words) for group in groups for one in group])
     answered = np.array([one.answered for group in groups for one in group], np.float64)
     shares = np.concatenate([np.full(len(group), 1 / len(group)) for group in groups])

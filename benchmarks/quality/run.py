@@ -118,22 +118,13 @@ async def calibrate(folders: Sequence[Path], options: argparse.Namespace) -> Non
                 uncut = await own.ask(own.questions(pooled=pooled), uncut=True)
                 verdicts.append([name, "answered", *_verdicts(asked), *_cost(asked, uncut)])
             negatives = await own.ask(own.negatives())
-            for kind in sorted({one.question.kind for one in negatives}):
-                some = [one for one in negatives if one.question.kind == kind]
-                verdicts.append([own.name, kind, *_verdicts(some), "", ""])
             small = await own.ask(await small_stores(own))
-            verdicts.append(
-                [own.name, "small, answered", *_verdicts([one for one in small if one.question.answers]), "", ""]
-            )
-            verdicts.append(
-                [
-                    own.name,
-                    "small, not answered",
-                    *_verdicts([one for one in small if not one.question.answers]),
-                    "",
-                    "",
-                ]
-            )
+            kinds = {f"not answered, {one.question.kind}": [] for one in negatives}
+            for one in negatives:
+                kinds[f"not answered, {one.question.kind}"].append(one)
+            kinds["answered, small stores"] = [one for one in small if one.question.answers]
+            kinds["not answered, small stores"] = [one for one in small if not one.question.answers]
+            verdicts += [[own.name, kind, *_verdicts(some), "", ""] for kind, some in kinds.items() if some]
             groups += [asked + [one for one in negatives if one.question.kind != CLOSE], small]
             by_words.append(await own.ask([one.question for one in groups[-2]], VECTORS))
             print(folder.name, file=sys.stderr)
@@ -179,8 +170,10 @@ def parsed() -> argparse.Namespace:
 
 def chosen(options: argparse.Namespace) -> list[Path]:
     folders = {path.parent.name: path.parent for path in sorted(options.data.glob("*/questions.jsonl"))}
-    if unknown := set(options.sets) - set(folders) or (not folders and {"any"}):
-        sys.exit(f"no set {', '.join(sorted(unknown))} in {options.data}; there are: {', '.join(folders) or 'none'}")
+    if not folders:
+        sys.exit(f"no sets in {options.data}: each is a folder with memories.jsonl and questions.jsonl")
+    if unknown := set(options.sets) - set(folders):
+        sys.exit(f"no set {', '.join(sorted(unknown))} in {options.data}; there are: {', '.join(folders)}")
     return [folders[name] for name in options.sets or folders]
 
 
