@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from zapomni_db import rank
+from zapomni_db.arrays import Vector
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError, MemoryNotFoundError
 from zapomni_db.filters import NO_FILTER, Filter, meets
 from zapomni_db.rank import RankedChunk
@@ -175,6 +176,17 @@ class ReferenceStore:
             if one:
                 found.append(_found(one.memory, one.chunks[int(number)]))
         return found
+
+    async def vectors(self, embedder: EmbedderIdentity, digests: Sequence[bytes]) -> dict[bytes, Vector]:
+        wanted = set(digests)
+        return {
+            chunk.digest: chunk.vector
+            for there in self._workspaces.values()
+            if there.embedder == embedder
+            for one in there.memories.values()
+            for chunk in one.chunks
+            if chunk.vector is not None and chunk.digest in wanted
+        }
 
     async def embedder(self, workspace: str) -> EmbedderIdentity | None:
         return self._at(workspace).embedder
