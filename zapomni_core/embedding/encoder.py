@@ -18,9 +18,6 @@ from zapomni_core.embedding.word_tokens import WordTokens
 if TYPE_CHECKING:
     from zapomni_db.arrays import Rows, Vector
 
-RUN = 3
-"""Tokens of a run: about two words. Two, four and six were measured beside it, and find less."""
-
 _FARTHEST = 2
 """How far a reading sees: there are so many gaps between two texts."""
 _TOGETHER = 384
@@ -48,22 +45,6 @@ class Encoder:
             sums = np.stack([rows.sum(axis=0) for rows in self._contributions(batch)])
             vectors.append(self._whole(sums, [len(tokens) for tokens in batch]))
         return np.concatenate(vectors)
-
-    def fragments(self, texts: Sequence[str]) -> "list[Vector]":
-        """For each text, a row of unit length for every run of its tokens; one row where it is shorter than a run."""
-        import numpy as np
-
-        sums: list[Vector] = []
-        lengths: list[int] = []
-        for batch in _batches([self._words.of(text) for text in texts]):
-            for rows in self._contributions(batch):
-                summed, length = _runs(rows)
-                sums.append(summed)
-                lengths += [length] * len(summed)
-        if not sums:
-            return []
-        vectors = self._whole(np.concatenate(sums), lengths)
-        return np.split(vectors, np.cumsum([len(one) for one in sums])[:-1])
 
     def _contributions(self, texts: Sequence[Sequence[int]]) -> "Iterator[Vector]":
         """For each text, what every token of it contributes, read together with its neighbours; to be scaled and shifted."""
@@ -160,12 +141,3 @@ def _batches(texts: Sequence[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
         size += len(tokens)
     if batch:
         yield batch
-
-
-def _runs(contributions: "Vector") -> "tuple[Vector, int]":
-    """The sum of every run, and of how many tokens. The marks at both ends of a text say nothing."""
-    import numpy as np
-
-    own = contributions[1:-1] if len(contributions) > RUN else contributions
-    size = min(RUN, len(own))
-    return np.asarray(sum(own[at : len(own) - size + 1 + at] for at in range(size))), size

@@ -33,8 +33,3 @@ async def test_vectors_come_in_the_order_of_the_texts():
 async def test_the_prefix_is_that_of_questions_or_of_passages(query, expected):
     seen, _ = await batches_of(["text"], query=query)
     assert seen == [[expected]]
-
-
-@pytest.mark.parametrize(("chunks", "rescored"), [(0, 1000), (200_000, 1000), (200_001, 2000)])
-def test_more_candidates_are_rescored_in_a_large_store(chunks, rescored):
-    assert Profile().rescore(chunks) == rescored

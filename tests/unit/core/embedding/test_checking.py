@@ -26,17 +26,14 @@ COMPLAINT = (
 
 
 class Rubbish(HashingEmbedder):
-    """Makes something else of its vectors, and of its fragments, where it is told to."""
+    """Makes something else of its vectors where it is told to."""
 
     def __init__(self):
         super().__init__()
-        self.spoil = self.spoil_fragments = lambda vectors: vectors
+        self.spoil = lambda vectors: vectors
 
     async def embed(self, texts, *, query=False, on_batch=None):
         return self.spoil(await super().embed(texts, query=query, on_batch=on_batch))
-
-    async def fragments(self, texts):
-        return self.spoil_fragments([np.eye(3, dtype=np.float32) for _ in texts])
 
 
 @pytest.fixture
@@ -74,26 +71,6 @@ async def test_numbers_in_lists_are_vectors_too(engine, embedder):
     await engine.add_memory("The harp is in the hall.")
     result = await engine.search_memory("Where is the harp?")
     assert (result.hits[0].text, result.degraded) == ("The harp is in the hall.", None)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda fragments: fragments[1:],
-        lambda fragments: [one * np.nan for one in fragments],
-        lambda fragments: [one[0] for one in fragments],
-        lambda fragments: [one[:0] for one in fragments],
-        lambda fragments: [fragments[0], *[one[:, :2] for one in fragments[1:]]],
-        len,
-    ],
-    ids=["too few", "not a number", "no rows", "none", "of several lengths", "a number"],
-)
-async def test_a_closer_look_that_shows_nothing_changes_nothing(engine, embedder, spoil):
-    embedder.spoil_fragments = lambda _: None
-    without_look = await engine.search_memory("Which cello or instrument?")
-    embedder.spoil_fragments = spoil
-    assert (await engine.search_memory("Which cello or instrument?")).hits == without_look.hits
-    assert len(without_look.hits) == 2
 
 
 @pytest.mark.parametrize("counted", [None, "three", 2.5])

