@@ -111,7 +111,7 @@ async def test_a_date_stays_when_the_clock_is_set_back(store, set_clock):
     ("statement", "index"),
     [
         (
-            "SELECT due_at, id, updated_at FROM job WHERE kind = 'a' AND due_at IS NOT NULL ORDER BY due_at, id LIMIT 1",
+            "SELECT id FROM job WHERE workspace = 'a' AND kind = 'b' AND due_at IS NOT NULL ORDER BY due_at, id LIMIT 1",
             "job_due",
         ),
         (
