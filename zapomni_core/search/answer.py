@@ -74,8 +74,8 @@ async def make_hits(
 ) -> list[SearchHit]:
     """The hits, best first. A hit's score is the confidence times its share of the best score."""
     best = scored.best()
-    top = max(float(scored.total[best[0]]), 0.0) if best else 0.0
-    worth = [number for number in best if scored.total[number] >= LEAST_SHARE * top]
+    top = float(scored.total[best[0]]) if best else 0.0
+    worth = [number for number in best if top <= 0 or scored.total[number] >= LEAST_SHARE * top]
     most = min(limit, HITS_OF_NOTHING) if verdict(sure) == "nothing relevant" else limit
     looked_at = worth[: most * LOOKED_AT]
     found = await store.chunks(workspace, [scored.chunks[number].chunk for number in looked_at])
@@ -83,7 +83,7 @@ async def make_hits(
     hits = []
     for one, copies in _without_copies(found)[:most]:
         number = numbers[one.memory_id]
-        share = float(scored.total[number]) / top if top else 1.0
+        share = float(scored.total[number]) / top if top > 0 else 1.0
         hits.append(_hit(one, sure * share, tuple(_reasons(scored, number, asked)), copies))
     return hits
 

@@ -111,7 +111,8 @@ class LiveChunks:
             return np.empty(0, np.int64), False
         self._check_embedder(question)
         rescored = RESCORED_IN_LARGE if len(mask) > LARGE else RESCORED
-        near = codes.nearest(self.codes, codes.signs(question.vector), max(rescored, question.by_vector), embedded)
+        most = max(rescored, question.by_vector + 1)  # one more than asked for tells that the leg is full
+        near = codes.nearest(self.codes, codes.signs(question.vector), most, embedded)
         cosines = np.zeros(len(mask))
         cosines[near] = self._cosines(near, question.vector)
         return self._best(near, cosines, question.by_vector)

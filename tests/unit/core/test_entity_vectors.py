@@ -23,8 +23,8 @@ async def store(tmp_path):
 
 async def test_reindexing_gives_entities_vectors_by_the_new_embedder(store):
     new = HashingEmbedder(40, name="new")
-    assert await reindex(store, new) == 1
-    assert await store.embedder() == new.identity
+    assert await reindex(store, WORKSPACE, new) == 1
+    assert await store.embedder(WORKSPACE) == new.identity
     assert await store.graph.without_vector(WORKSPACE, new.identity, 9) == []
     vector = (await new.embed(["Grace"], query=True))[0]
     ((best, _), *_) = await store.graph.find(WORKSPACE, "?", vector, new.identity, 2)
@@ -36,7 +36,7 @@ async def test_reindexing_leaves_no_vectors_of_entities_by_the_old_embedder(stor
     old = HashingEmbedder(EMBEDDER.dimension)
     old.identity = EMBEDDER
     assert await embed_entities(store, old, WORKSPACE) == 2
-    await reindex(store, HashingEmbedder(40, name="new"))
+    await reindex(store, WORKSPACE, HashingEmbedder(40, name="new"))
     with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
         for table in ("entity_vector", "entity_code"):
             assert connection.execute(f"SELECT count(*) FROM {table}").get == 2
@@ -54,7 +54,7 @@ async def test_entities_get_only_the_vectors_that_they_lack(store):
 async def test_nothing_is_made_by_an_embedder_that_does_not_serve(store):
     with pytest.raises(EmbedderMismatchError):
         await embed_entities(store, HashingEmbedder(40, name="new"), WORKSPACE)
-    assert await store.embedder() == EMBEDDER
+    assert await store.embedder(WORKSPACE) == EMBEDDER
 
 
 async def test_a_store_without_a_graph_has_no_entities_to_embed():

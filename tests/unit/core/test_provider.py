@@ -114,7 +114,7 @@ class WithoutClose:
 class Forgetful(SQLiteStore):
     """A store that lacks a method of two of its protocols."""
 
-    find_same = None
+    term_counts = None
 
     def __init__(self):
         super().__init__(Path("/nowhere"))
@@ -132,7 +132,7 @@ UNUSABLE = [
     ("extractor", no_gpu, "its factory raised RuntimeError: no gpu (test_provider.py:"),
     ("store", leaving, "its factory raised SystemExit: 3 (test_provider.py:"),
     ("store", lambda _: None, "its factory returned nothing: does it lack a return?"),
-    ("store", lambda _: Forgetful(), "class 'Forgetful', which has no find_same(), jobs.enqueue(), jobs."),
+    ("store", lambda _: Forgetful(), "class 'Forgetful', which has no term_counts(), jobs.enqueue(), jobs."),
     ("embedder", lambda _: object(), "class 'object', which has no embed(), tokens(), close(), identity, profile"),
     ("embedder", made_async, "its factory is async"),
     ("embedder", lambda _: HashingEmbedder(), "its identity has the name 'hashing'; it must be 'rain'"),

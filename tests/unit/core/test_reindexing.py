@@ -12,6 +12,7 @@ from zapomni_core.reindexing import reindex
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.errors import EmbedderMismatchError
+from zapomni_db.records import Question, TermCounts
 from zapomni_db.sqlite import SQLiteStore
 
 FACTS = [f"Fact {number}: the {thing} is in room {number}" for number, thing in enumerate(["lamp", "piano", "ladder"])]
@@ -78,21 +79,20 @@ async def found_by_vector(engine, embedder, text):
     """The nearest chunk to a text by the vectors that serve now."""
     vector = (await embedder.embed([text], query=True))[0]
 
-    def look(snapshot):
-        rows = snapshot.nearest(vector, 3)
-        best = snapshot.cosines(rows, vector).argmax()
-        return snapshot.found(rows[best : best + 1])[0].text
-
-    return await engine.memories.read("default", look)
+    question = Question(terms=(), counts=TermCounts(0, ()), vector=vector, embedder=embedder.identity)
+    proposed = await engine.memories.candidates("default", question)
+    best = max(proposed.found, key=lambda one: one.cosine)
+    return (await engine.memories.chunks("default", [best.chunk]))[0].text
 
 
 async def test_the_new_vectors_serve_afterwards(engine, old, new):
     assert await engine.reindex("new") == len(FACTS)
     assert (await engine.get_stats()).embedder == new.identity
     assert await found_by_vector(engine, new, FACTS[1]) == FACTS[1]
-    assert old.closed
-    assert not new.closed
     assert await engine.memories.check() == []
+    await engine.close()
+    assert old.closed
+    assert new.closed
 
 
 async def test_the_engine_goes_on_with_the_new_embedder(engine, new):
@@ -110,13 +110,16 @@ async def test_other_processes_take_the_new_embedder_from_the_store(engine, make
     await other.close()
 
 
-async def test_every_workspace_and_every_hidden_memory_gets_new_vectors(engine):
+async def test_hidden_memories_get_new_vectors_too_and_other_workspaces_keep_theirs(engine, old, new):
     elsewhere = engine.in_workspace("elsewhere")
-    hidden = await elsewhere.add_memory("The secret is in the cellar")
-    await elsewhere.delete_memory(hidden.memory_id)
+    await elsewhere.add_memory("The lamp is elsewhere")
+    hidden = await engine.add_memory("The secret is in the cellar")
+    await engine.delete_memory(hidden.memory_id)
     assert await engine.reindex("new") == len(FACTS) + 1
-    await elsewhere.restore_memory(hidden.memory_id)
-    assert (await elsewhere.search_memory("cellar")).hits[0].memory_id == hidden.memory_id
+    await engine.restore_memory(hidden.memory_id)
+    assert (await engine.search_memory("cellar")).hits[0].memory_id == hidden.memory_id
+    assert (await elsewhere.get_stats()).embedder == old.identity
+    assert (await elsewhere.search_memory("lamp")).degraded is None
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3])
@@ -135,18 +138,16 @@ async def test_an_interrupted_run_is_gone_on_with(engine, old, new, small_steps,
         await run
     assert (await engine.get_stats()).embedder == old.identity
     assert await found_by_vector(engine, old, FACTS[2]) == FACTS[2]
-    kept = (await engine.memories.pending(new.identity, 10))[1]
+    kept = (await engine.memories.pending("default", new.identity, 10))[1]
     assert kept < len(FACTS) or cut == 1
     assert await engine.reindex("new") == kept
     assert await found_by_vector(engine, new, FACTS[2]) == FACTS[2]
 
 
-async def test_a_run_that_fails_leaves_the_old_vectors_and_closes_the_new_embedder(engine, old, new, small_steps):
+async def test_a_run_that_fails_leaves_the_old_vectors_and_is_gone_on_with(engine, new, small_steps):
     new.fails_after = 2
     with pytest.raises(ProcessingError):
         await engine.reindex("new")
-    assert new.closed
-    assert not old.closed
     assert (await engine.search_memory("ladder")).hits[0].text == FACTS[2]
     new.fails_after = None
     assert await engine.reindex("new") == 1
@@ -214,7 +215,7 @@ async def test_an_embedder_that_nobody_offers_is_told_and_nothing_changes(engine
 
 async def test_a_store_that_cannot_do_it_is_told(new):
     with pytest.raises(ConfigurationError, match="cannot get the vectors"):
-        await reindex(object(), new)
+        await reindex(object(), "default", new)
 
 
 async def test_an_engine_that_is_open_meanwhile_takes_the_new_embedder_with_its_next_call(engine, make_engine, new):

@@ -11,10 +11,10 @@ import pytest
 from tests.unit.db.test_purging import traces
 from zapomni_core.testing.conversations import NO_FILTER, history, near, say, texts, write
 from zapomni_core.testing.reembedding import ANOTHER, refill
-from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory
-from zapomni_core.testing.stores import delete, put
+from zapomni_core.testing.samples import sample_chunk, sample_memory
+from zapomni_core.testing.stores import delete, purge_deleted, put
 from zapomni_db.filters import Filter
-from zapomni_db.sqlite import SQLiteStore, schema
+from zapomni_db.sqlite import SQLiteStore, facets, schema
 from zapomni_db.sqlite.conversations import documents, nearness
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -49,9 +49,8 @@ async def test_damage_is_found(store, path, statement, sentence):
 
 
 async def test_messages_keep_their_order_when_the_clock_goes_back(store, monkeypatch):
-    moments = iter([5_000_000, 3_000_000, 9_000_000])
-    monkeypatch.setattr("zapomni_db.sqlite.conversations.sessions.time.time_ns", lambda: next(moments) * 1000)
-    for text in ("first", "second", "third"):
+    for text, seconds in (("first", 5), ("second", 3), ("third", 9)):
+        monkeypatch.setattr("time.time_ns", lambda seconds=seconds: seconds * 10**9)
         await say(store, text)
     assert [(one.text, one.created_at.timestamp()) for one in await history(store)] == [
         ("first", 5),
@@ -74,22 +73,22 @@ async def test_a_store_from_before_gets_conversations(path, monkeypatch):
 async def test_no_trace_is_left_of_a_message_and_a_vector_that_were_purged(store, path):
     secret = "zqsecre!"  # as two numbers, neither is too large
     chunk = sample_chunk(f"{secret} text", terms=(secret,))
-    memory = sample_memory(f"{secret} text", chunk, metadata={secret: secret})
-    message = await store.conversations.add_message("default", "talk", secret, memory, EMBEDDER)
+    memory = sample_memory(f"{secret} text", chunk, metadata={secret: secret}, key="")
+    message = await store.conversations.add_message("default", "talk", secret, memory)
     own = np.frombuffer(secret.encode(), np.float32)
-    document = await store.conversations.add_document("default", memory, EMBEDDER, own)
+    document = await store.conversations.add_document("default", memory, own)
     for number in range(20):
         await say(store, f"filler {number}")
     for added in (message, document):
         await delete(store, added.memory_id, "default")
-    await store.purge("default", deleted_before=float("inf"))
+    await purge_deleted(store)
     await store.close()
     assert not traces(path, secret)
 
 
 PLANS = {
     "by time": (
-        documents._SELECT + documents._BETWEEN + documents._HOLDING + documents._NEWEST_FIRST,
+        f"{documents._SELECT + documents._BETWEEN} AND {facets.HOLDING}{documents._NEWEST_FIRST}",
         ["m USING INDEX memory_documents (workspace=? AND created_at>? AND created_at<?)"],
     ),
     "by nearness": ("SELECT memory FROM carray(?) CROSS JOIN facet ON digest = carray.value", []),
@@ -116,7 +115,6 @@ async def many(store, monkeypatch):
         store.conversations.add_document(
             "default",
             sample_memory(f"d{number}", sample_chunk(f"d{number}", vector=None), metadata={"third": number % 3 == 0}),
-            EMBEDDER,
             vector,
         )
         for number, vector in enumerate(vectors)
@@ -160,6 +158,6 @@ async def test_new_vectors_of_texts_leave_the_callers_own_alone(store):
     await write(store, "here", [1.0, 0.0])
     assert await near(store, [1.0, 0.0]) == ["here"]
     await refill(store, ANOTHER)
-    await store.switch(ANOTHER)
+    await store.switch("default", ANOTHER)
     assert await near(store, [1.0, 0.0]) == ["here"]
     assert await store.check() == []

@@ -1,7 +1,6 @@
 """The graph in the tables of the file: what the contract cannot see."""
 
 import asyncio
-import time
 from contextlib import closing
 from itertools import combinations
 
@@ -43,7 +42,7 @@ async def test_nothing_of_a_purged_memory_is_left_in_the_files(store, path):
     gone = await mention(store, text, SECRET)
     await mention(store, "Ada stays", "Ada")
     await delete(store, gone)
-    await store.purge(WORKSPACE, deleted_before=time.time() + 60)
+    await store.purge(WORKSPACE, [gone])
     await store.close()
     for file in path.parent.iterdir():
         kept = file.read_bytes().lower()
@@ -104,21 +103,14 @@ async def test_common_words_do_not_keep_a_name_from_being_found(store):
     assert found[0][0].name == "Team 1199"
 
 
-async def test_reading_a_memory_leaves_the_views_of_searches_alone(store):
-    memory_id = await add(store, "Ada knows Grace")
-    before = await store.read(WORKSPACE, lambda snapshot: snapshot.version)
-    await store.graph.record(WORKSPACE, memory_id, said("Ada knows Grace", "Ada", "knows", "Grace"))
-    assert await store.read(WORKSPACE, lambda snapshot: snapshot.version) == before
-
-
 async def test_the_vectors_of_entities_go_with_their_embedder(store, path):
     await mention(store, "cat", "cat")
     await store.graph.fill(EMBEDDER, [((await the(store, "cat")).id, sample_vector("cat"))])
     another = type(EMBEDDER)("another", "words", 40)
-    (chunk,), _ = await store.pending(another, 9)
-    await store.fill(another, [(chunk[0], sample_vector("cat", 40))])
+    (chunk,), _ = await store.pending(WORKSPACE, another, 9)
+    await store.fill(WORKSPACE, another, [(chunk[0], sample_vector("cat", 40))])
     await store.graph.fill(another, [((await the(store, "cat")).id, sample_vector("cat", 40))])
-    await store.switch(another)
+    await store.switch(WORKSPACE, another)
     assert len(await store.graph.without_vector(WORKSPACE, EMBEDDER, 9)) == 1
     assert await store.graph.without_vector(WORKSPACE, another, 9) == []
     assert await store.check() == []
@@ -201,7 +193,7 @@ async def test_purging_a_memory_that_nobody_read_leaves_the_graph_alone(store):
     await mention(store, "Ada", "Ada")
     gone = await add(store, "never read")
     await delete(store, gone)
-    await store.purge(WORKSPACE, deleted_before=time.time() + 60)
+    await store.purge(WORKSPACE, [gone])
     assert (await the(store, "Ada")).memories == 1
     assert await store.check() == []
 

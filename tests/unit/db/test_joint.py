@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import sample_memory
 from zapomni_core.testing.stores import put
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.sqlite.joint import Joint, do
@@ -30,7 +30,7 @@ def test_work_that_could_be_done_with_others_can_be_done_alone():
 
 
 def said(store, session, text, role="user"):
-    return store.conversations.add_message("default", session, role, sample_memory(text, key=""), EMBEDDER)
+    return store.conversations.add_message("default", session, role, sample_memory(text, key=""))
 
 
 async def test_messages_of_many_sessions_at_once_have_their_order_in_each(store):
@@ -61,7 +61,7 @@ async def test_documents_messages_and_memories_are_written_in_one_transaction(st
     monkeypatch.setattr(store._access.open().database, "note", notes.append)
     await asyncio.gather(
         said(store, session, "said"),
-        store.conversations.add_document("default", sample_memory("kept", key=""), EMBEDDER, [1.0, 0.0]),
+        store.conversations.add_document("default", sample_memory("kept", key=""), [1.0, 0.0]),
         put(store, sample_memory("remembered"), "default"),
         said(store, session, "said again"),
     )

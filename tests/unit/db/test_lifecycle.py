@@ -77,10 +77,10 @@ def test_a_store_serves_one_event_loop_after_another(path):
 def test_threads_do_not_keep_the_process_alive(path):
     program = f"""
 import asyncio, pathlib
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import sample_memory
 from zapomni_db.sqlite import SQLiteStore
 store = SQLiteStore(pathlib.Path({str(path)!r}))
-print(asyncio.run(store.add("default", sample_memory("text"), EMBEDDER)).outcome)
+print(asyncio.run(store.add("default", [sample_memory("text")]))[0].outcome)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout) == (0, "stored\n"), ended.stderr
@@ -105,11 +105,11 @@ async def test_a_store_that_was_opened_before_a_fork_is_refused(store, monkeypat
 def test_what_was_open_at_a_fork_is_refused_to_the_child_and_closed_at_once(path):
     program = f"""
 import asyncio, os, pathlib
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import sample_memory
 from zapomni_db.sqlite import SQLiteStore
 path = pathlib.Path({str(path)!r})
 store = SQLiteStore(path)
-asyncio.run(store.add("default", sample_memory("text"), EMBEDDER))
+asyncio.run(store.add("default", [sample_memory("text")]))
 if child := os.fork():
     os.waitpid(child, 0)
 else:
@@ -132,7 +132,7 @@ async def test_a_closed_store_is_held_by_nobody(path):
     """Nor by the event loop, which looks now and then for those who wait too long to write."""
     store = SQLiteStore(path)
     await put(store, sample_memory("text"), "default")
-    await store.read("default", lambda snapshot: snapshot.chunks)
+    await store.term_counts("default", ["text"])
     held = [weakref.ref(part) for part in (store._access.open().crew, store._access.open().views)]
     await store.close()
     del store

@@ -2,14 +2,14 @@
 
 import asyncio
 import random
-import threading
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import closing, contextmanager
 
+import apsw
 import pytest
 
 from zapomni_core.testing.samples import sample_chunk, sample_memory
-from zapomni_core.testing.stores import delete, put
+from zapomni_core.testing.stores import delete, purge_deleted, put
 from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore, purging
 from zapomni_db.sqlite import store as store_module
@@ -56,7 +56,7 @@ async def test_no_trace_is_left_of_what_was_purged(store, path, seed):
     for memory_id in secrets:
         await delete(store, memory_id, "default")
     assert traces(path, "zqsecret")
-    assert await store.purge("default", deleted_before=float("inf")) == 20
+    assert await purge_deleted(store) == 20
     assert traces(path, "zqsecret") == {}
     assert await store.check() == []
     assert (await store.stats("default")).memories == 60
@@ -65,11 +65,11 @@ async def test_no_trace_is_left_of_what_was_purged(store, path, seed):
 async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
     added = await put(store, sample_memory("zqsecret"), "default")
     await delete(store, added.memory_id, "default")
-    await store._access.write(lambda connection: purging.purge_named(connection, "default", 2**60, [added.memory_id]))
+    await store._access.write(lambda connection: purging.purge(connection, "default", [added.memory_id]))
     assert traces(path, "zqsecret")
     await store.close()
     again = SQLiteStore(path)
-    assert await again.purge("default", deleted_before=0) == 0
+    assert await again.purge("default", []) == 0
     assert traces(path, "zqsecret") == {}
     await again.close()
 
@@ -78,34 +78,23 @@ async def test_what_was_deleted_before_its_replacement_was_purged_counts_from_th
     old = (await put(store, sample_memory("old"), "default")).memory_id
     new = (await put(store, sample_memory("new", replaces=old), "default")).memory_id
     deleted = [await delete(store, memory_id, "default") for memory_id in (old, new)]
-    assert await store.purge("default", deleted_before=float("inf"), memory_ids=[new]) == 1
+    assert await store.purge("default", [new]) == 1
     assert (await store.get("default", old)).deleted_at == deleted[0].deleted_at
 
 
-@asynccontextmanager
-async def somebody_reading(path):
-    """Another store that reads at one moment until the end."""
-    other, begun, end = SQLiteStore(path), threading.Event(), threading.Event()
-
-    def read(_snapshot):
-        begun.set()
-        end.wait(30)
-
-    reading = asyncio.create_task(other.read("default", read))
-    await asyncio.to_thread(begun.wait, 30)
-    try:
-        yield end.set
-    finally:
-        end.set()
-        await reading
-        await other.close()
+@contextmanager
+def somebody_reading(path):
+    """Another connection that reads at one moment until the end."""
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("BEGIN; SELECT count(*) FROM memory").fetchall()
+        yield lambda: connection.execute("COMMIT")
 
 
 async def test_a_purge_goes_on_until_nobody_reads_what_was_there_before(store, path):
     added = await put(store, sample_memory("zqsecret"), "default")
     await delete(store, added.memory_id, "default")
-    async with somebody_reading(path) as end:
-        purging = asyncio.create_task(store.purge("default", deleted_before=float("inf")))
+    with somebody_reading(path) as end:
+        purging = asyncio.create_task(store.purge("default", [added.memory_id]))
         await put(store, sample_memory("others go on"), "default")
         assert not (await asyncio.wait([purging], timeout=0.5))[0]
         end()
@@ -117,8 +106,7 @@ async def test_a_purge_that_cannot_end_says_what_is_left(store, path, monkeypatc
     monkeypatch.setattr(store_module, "SWEEP_SECONDS", 0.3)
     added = await put(store, sample_memory("zqsecret"), "default")
     await delete(store, added.memory_id, "default")
-    async with somebody_reading(path):
-        with pytest.raises(StoreUnavailableError, match="traces of it stay in the files"):
-            await store.purge("default", deleted_before=float("inf"))
-    assert await store.purge("default", deleted_before=float("inf")) == 0
+    with somebody_reading(path), pytest.raises(StoreUnavailableError, match="traces of it stay in the files"):
+        await store.purge("default", [added.memory_id])
+    assert await store.purge("default", []) == 0
     assert traces(path, "zqsecret") == {}

@@ -3,12 +3,11 @@
 import itertools
 from datetime import UTC
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zapomni_core.testing.samples import sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.stores import ask, put
 
 any_value = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 any_metadata = st.dictionaries(st.text(), any_value | st.lists(any_value, max_size=3), max_size=4)
@@ -52,11 +51,10 @@ async def test_a_memory_comes_back_as_it_went_in(store, new, workspace):
         assert getattr(memory, field) == getattr(new, field), field
     assert repr(memory.metadata) == repr(new.metadata)
 
-    def look(snapshot):
-        rows = np.flatnonzero(snapshot.places == snapshot.memories - 1)
-        for row, found, chunk in zip(rows.tolist(), snapshot.found(rows), new.chunks, strict=True):
-            assert (found.text, found.heading) == (new.text[chunk.start : chunk.end], chunk.heading)
-            for term, (holding, counts) in snapshot.postings(chunk.terms).items():
-                assert counts[holding.tolist().index(row)] == chunk.terms.count(term)
-
-    await store.read(workspace, look)
+    terms = tuple(dict.fromkeys(term for chunk in new.chunks for term in chunk.terms))
+    proposed = await ask(store, "", workspace=workspace, terms=terms, vector=sample_vector("any"), by_vector=10_000)
+    found = [one for one in proposed.found if one.memory_id == added.memory_id]
+    texts = await store.chunks(workspace, [one.chunk for one in found])
+    for one, text, chunk in zip(found, texts, new.chunks, strict=True):
+        assert (text.text, text.heading) == (new.text[chunk.start : chunk.end], chunk.heading)
+        assert (one.length, one.counts) == (len(chunk.terms), tuple(map(chunk.terms.count, terms)))

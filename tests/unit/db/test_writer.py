@@ -10,7 +10,7 @@ from functools import partial
 import apsw
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, sample_memory
+from zapomni_core.testing.samples import sample_memory
 from zapomni_core.testing.stores import put, searchable
 from zapomni_db.errors import InvalidInputError, StoreFullError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore, adding
@@ -175,7 +175,7 @@ def held_up(work):
 
 
 async def test_who_gives_up_while_it_is_written_has_written_nothing(opened):
-    add = partial(adding.add, workspace="default", memory=sample_memory("begun"), identity=EMBEDDER)
+    add = partial(adding.add, workspace="default", new=[sample_memory("begun")])
     slowly, begun, go_on = held_up(add)
     (task,) = await submit(opened._access.write(slowly))
     await asyncio.to_thread(begun.wait, 30)

@@ -377,7 +377,7 @@ class MemoryManagerSuite(StoreContract):
         identity = await engine.memories.embedder(engine.workspace)
 
         async def is_embedded():
-            return (await engine.memories.pending(identity, 1))[1] == 0
+            return (await engine.memories.pending(engine.workspace, identity, 1))[1] == 0
 
         await until(is_embedded)
         (hit,) = (await engine.search_memory("a pondlike heronry", limit=1)).hits

@@ -58,7 +58,7 @@ async def make_engine(tmp_path, embedder):
 
 
 async def waiting(engine):
-    return (await engine.memories.pending(HashingEmbedder().identity, 1))[1]
+    return (await engine.memories.pending(engine.workspace, HashingEmbedder().identity, 1))[1]
 
 
 async def test_one_job_embeds_what_came_together(make_engine, embedder, monkeypatch):
@@ -192,7 +192,7 @@ async def test_what_waits_in_another_workspace_is_not_sent_to_the_embedder_of_th
     assert await beta.settle()
     await beta.embed_entities()
     assert embedder.embedded == ["a heron of beta"]
-    assert await waiting(beta) == 1
+    assert (await waiting(alpha), await waiting(beta)) == (1, 0)
     await beta.jobs.retry("alpha")
     assert await beta.settle()
     assert embedder.embedded == ["a heron of beta"]
@@ -252,8 +252,9 @@ async def test_a_server_ends_at_once_and_leaves_them_to_the_next_one(make_engine
 async def test_a_search_that_meets_chunks_without_a_vector_lets_them_be_made(make_engine):
     engine = make_engine()
     chunk = replace(sample_chunk("a heron"), vector=None)
-    left_behind = replace(sample_memory("a heron", chunk), jobs=(embedding.embed_soon(),))
-    await engine.conversations.add_document("default", left_behind, HashingEmbedder().identity)
+    identity = HashingEmbedder().identity
+    left_behind = sample_memory("a heron", chunk, embedder=identity, jobs=(embedding.embed_soon(),))
+    await engine.conversations.add_document("default", left_behind)
     assert (await engine.search_memory("heron")).chunks_without_vector == 1
 
     async def is_made():
