@@ -164,17 +164,15 @@ async def test_a_store_that_is_open_notices_that_a_backup_took_its_place(store, 
     await other.close()
 
 
-async def test_a_backup_of_an_older_version_can_be_restored(path, tmp_path, monkeypatch):
+async def test_a_backup_of_an_older_version_is_refused_and_the_store_stays(store, tmp_path):
+    await put(store, sample_memory("kept"), "default")
     backup = tmp_path / "backup.db"
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        SQLiteStore(backup)._access.open().database.connect().close()
-    path.parent.mkdir()
-    store = SQLiteStore(path)
-    assert await store.restore_backup(backup) is None
-    await put(store, sample_memory("new"), "default")
-    assert await searchable(store) == ["new"]
-    await store.close()
+    await store.backup(backup)
+    with closing(apsw.Connection(str(backup))) as connection:
+        connection.pragma("user_version", schema.VERSION - 1)
+    with pytest.raises(StoreUnavailableError, match="older Zapomni"):
+        await store.restore_backup(backup)
+    assert await searchable(store) == ["kept"]
 
 
 async def test_a_backup_of_the_next_version_is_refused_with_the_way_out(store, tmp_path):
@@ -182,7 +180,7 @@ async def test_a_backup_of_the_next_version_is_refused_with_the_way_out(store, t
     backup = tmp_path / "backup.db"
     await store.backup(backup)
     with closing(apsw.Connection(str(backup))) as connection:
-        connection.execute(f"PRAGMA user_version = {len(schema.MIGRATIONS) + 1}")
+        connection.pragma("user_version", schema.VERSION + 1)
     with pytest.raises(
         StoreTooNewError, match=r"^The backup \S+/backup\.db was made by a newer Zapomni: update Zapomni"
     ):

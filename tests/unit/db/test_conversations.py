@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.unit.db.test_purging import traces
-from zapomni_core.testing.conversations import NO_FILTER, history, near, say, texts, write
+from zapomni_core.testing.conversations import NO_FILTER, history, near, say, write
 from zapomni_core.testing.reembedding import ANOTHER, refill
 from zapomni_core.testing.samples import sample_chunk, sample_memory
 from zapomni_core.testing.stores import delete, purge_deleted, put
 from zapomni_db.filters import Filter
-from zapomni_db.sqlite import SQLiteStore, facets, schema
+from zapomni_db.sqlite import facets
 from zapomni_db.sqlite.conversations import documents, nearness
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -57,17 +57,6 @@ async def test_messages_keep_their_order_when_the_clock_goes_back(store, monkeyp
         ("second", 5),
         ("third", 9),
     ]
-
-
-async def test_a_store_from_before_gets_conversations(path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        SQLiteStore(path)._access.open().database.connect().close()
-    store = SQLiteStore(path)
-    await say(store, "said")
-    assert await texts(store) == ["said"]
-    assert await store.check() == []
-    await store.close()
 
 
 async def test_no_trace_is_left_of_a_message_and_a_vector_that_were_purged(store, path):

@@ -9,7 +9,6 @@ import pytest
 from zapomni_core.testing.samples import sample_memory
 from zapomni_core.testing.stores import put, searchable
 from zapomni_db.errors import StoreReplacedError, StoreTooNewError, StoreUnavailableError
-from zapomni_db.filters import Filter
 from zapomni_db.sqlite import SQLiteStore, purging, schema
 from zapomni_db.sqlite.connections import last_change, open_connection
 from zapomni_db.sqlite.database import Database
@@ -21,45 +20,20 @@ def columns(path, table):
         return [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
 
 
-async def test_an_older_store_is_brought_up_to_date_and_keeps_what_it_has(store, path, monkeypatch):
-    added = await put(store, sample_memory("old"), "default")
+async def test_an_older_store_is_refused_and_not_touched(store, path):
+    await put(store, sample_memory("text"), "default")
     await store.close()
-    steps = [
-        *schema.MIGRATIONS,
-        lambda connection: connection.execute("CREATE TABLE second(a)"),
-        lambda connection: connection.execute("ALTER TABLE second ADD COLUMN b"),
-    ]
-    monkeypatch.setattr(schema, "MIGRATIONS", steps)
-    newer = SQLiteStore(path)
-    assert (await newer.get("default", added.memory_id)).text == "old"
-    await newer.close()
-    assert columns(path, "second") == ["a", "b"]
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.pragma("user_version", schema.VERSION - 1)
+    before = path.read_bytes()
+    older = SQLiteStore(path)
+    with pytest.raises(StoreUnavailableError, match="older Zapomni"):
+        await older.stats("default")
+    await older.close()
+    assert path.read_bytes() == before
 
 
-async def test_a_step_that_fails_leaves_the_store_as_it_was(store, path, monkeypatch):
-    await put(store, sample_memory("old"), "default")
-    await store.close()
-
-    def fail(connection):
-        connection.execute("CREATE TABLE half(a)")
-        connection.execute("nonsense")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, fail])
-        newer = SQLiteStore(path)
-        with pytest.raises(Exception, match="nonsense"):
-            await newer.stats("default")
-        await newer.close()
-    assert columns(path, "half") == []
-    again = SQLiteStore(path)
-    assert (await again.stats("default")).memories == 1
-    await again.close()
-
-
-def test_many_who_open_at_once_bring_it_up_to_date_once(path, monkeypatch):
-    ran = []
-    steps = [*schema.MIGRATIONS, lambda connection: ran.append(connection.execute("CREATE TABLE second(a)"))]
-    monkeypatch.setattr(schema, "MIGRATIONS", steps)
+def test_many_who_open_at_once_make_one_store(path):
     databases = [Database(path, 30) for _ in range(8)]
     opening = [threading.Thread(target=lambda one=one: one.connect().close()) for one in databases]
     for thread in opening:
@@ -68,7 +42,8 @@ def test_many_who_open_at_once_bring_it_up_to_date_once(path, monkeypatch):
         thread.join()
     for database in databases:
         database.close()
-    assert len(ran) == 1
+    with closing(apsw.Connection(str(path))) as connection:
+        assert connection.execute("SELECT count(*) FROM meta WHERE key = 'store'").get == 1
 
 
 async def test_a_newer_store_is_refused_and_not_touched(store, path):
@@ -152,42 +127,6 @@ async def test_a_store_that_cannot_be_opened_is_tried_again(store, path):
         await store.stats("default")
     path.rmdir()
     assert (await store.stats("default")).memories == 0
-
-
-async def test_links_of_an_older_store_are_kept(path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:4])
-        SQLiteStore(path)._access.open().database.connect().close()
-    with closing(apsw.Connection(str(path))) as connection:
-        row = "'default', 'memory', '', '', '', '[]', '{}', 0, 0, 0, 1, 0, x''"
-        columns = "workspace, kind, source, author, conversation, tags, metadata, created_at, moment, thread, first_chunk, chunks, seal"
-        for uid, replaces, replaced_by in (("old", None, "new"), ("new", "old", None)):
-            connection.execute(
-                f"INSERT INTO memory(uid, replaces, replaced_by, {columns}) VALUES(?, ?, ?, {row})",
-                (uid, replaces, replaced_by),
-            )
-    store = SQLiteStore(path)
-    old, new = await store.get("default", "old"), await store.get("default", "new")
-    assert (old.replaced_by, old.replaces, new.replaced_by, new.replaces) == ("new", (), None, ("old",))
-    await store.close()
-
-
-async def test_an_older_store_can_be_filtered_by_what_metadata_list_and_nest_once_it_is_opened(store, path):
-    listing, plain = (
-        {"rooms": ["hall", 7], "deep": [["hall"]], "o": {"n": 1}, "long": list(range(101))},
-        {"room": "hall [7]"},
-    )
-    for text, metadata in (("a", listing), ("b", plain), ("c", {})):
-        await put(store, sample_memory(text, metadata=metadata), "default")
-    await store.close()
-    with closing(apsw.Connection(str(path))) as connection:
-        listed = "digest NOT IN (SELECT digest FROM facet GROUP BY digest HAVING count(*) > 1) AND memory = 1"
-        connection.execute(f"DELETE FROM facet WHERE {listed}; PRAGMA user_version = 5").fetchall()
-    newer = SQLiteStore(path)
-    rooms = [Filter(metadata={"rooms": values}) for values in (("hall",), (7,), ("attic",))]
-    assert [await searchable(newer, wanted=one) for one in rooms] == [["a"], ["a"], []]
-    assert await newer.check() == []
-    await newer.close()
 
 
 async def test_a_symbolic_link_that_leads_elsewhere_while_it_is_open_is_noticed(store, path, tmp_path):

@@ -11,7 +11,7 @@ from zapomni_core.testing.extractions import mention, named, relations_of, said,
 from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
 from zapomni_core.testing.stores import add, delete, put
 from zapomni_db.records import Extraction, NewEntity, NewRelation
-from zapomni_db.sqlite import SQLiteStore, schema
+from zapomni_db.sqlite import SQLiteStore
 
 SECRET = "Xanthippe Quux"
 
@@ -19,22 +19,6 @@ SECRET = "Xanthippe Quux"
 def change(path, statement):
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute(statement).fetchall()
-
-
-async def test_a_store_of_an_earlier_version_gets_a_graph(path, monkeypatch):
-    without = schema.MIGRATIONS[: [one.__name__ for one in schema.MIGRATIONS].index("add_graph")]
-    with monkeypatch.context() as earlier:
-        earlier.setattr(schema, "MIGRATIONS", without)
-        old = SQLiteStore(path)
-        memory_id = await put(old, sample_memory("Ada knows Grace", key=""))
-        await old.close()
-    store = SQLiteStore(path)
-    try:
-        assert await store.graph.unread(WORKSPACE, "x", 9) == ([memory_id.memory_id], 1)
-        await store.graph.record(WORKSPACE, memory_id.memory_id, said("Ada knows Grace", "Ada", "knows", "Grace"))
-        assert await triples(store, "Ada") == ["Ada knows Grace"]
-    finally:
-        await store.close()
 
 
 async def test_nothing_of_a_purged_memory_is_left_in_the_files(store, path):

@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 import apsw
 import pytest
 
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import WORKSPACE
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import JobCounts, NewJob
-from zapomni_db.sqlite import SQLiteStore, schema
+from zapomni_db.sqlite import SQLiteStore
 
 
 def execute(path, statement, *values):
@@ -128,18 +127,6 @@ async def test_what_is_asked_often_is_answered_by_an_index(store, path, statemen
     (plan,) = execute(path, f"EXPLAIN QUERY PLAN {statement}")
     assert f"INDEX {index}" in plan[-1]
     assert plan[-1].startswith("SEARCH")
-
-
-async def test_a_store_of_the_first_version_gets_room_for_jobs(path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        first = SQLiteStore(path)
-        await first.stats("default")
-        await first.close()
-    store = SQLiteStore(path)
-    added = await put(store, sample_memory("text", jobs=(NewJob(kind="read"),)), "default")
-    assert (await store.jobs.get("default", added.job_ids[0])).state == "queued"
-    await store.close()
 
 
 async def test_a_backup_has_the_jobs_too(store, tmp_path):

@@ -17,7 +17,7 @@ any_term = st.text(min_size=1) | st.sampled_from(
 @pytest.fixture(scope="module")
 def connection():
     with closing(apsw.Connection("")) as made:
-        schema.migrate(made)
+        schema.create(made)
         yield made
 
 
