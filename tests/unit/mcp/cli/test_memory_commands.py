@@ -43,6 +43,7 @@ every_command = pytest.mark.parametrize("command", ALL, ids=lambda command: comm
 def embedders(plugin_file, monkeypatch):
     """Two quick embedders; a new store takes the first."""
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "hashing")
+    monkeypatch.setenv("ZAPOMNI_PLUGINS__IMPORT_SECONDS", "60")
     return plugin_file("embedders", EMBEDDERS)
 
 
@@ -632,6 +633,7 @@ def zapomni_providers():
 @pytest.fixture
 def failing(plugin_file, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "failing")
+    monkeypatch.setenv("ZAPOMNI_PLUGINS__IMPORT_SECONDS", "60")
     return plugin_file("failing", FAILING)
 
 
