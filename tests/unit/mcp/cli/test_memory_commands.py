@@ -44,6 +44,7 @@ every_command = pytest.mark.parametrize("command", ALL, ids=lambda command: comm
 def embedders(plugin_file, monkeypatch):
     """Two quick embedders, of which a new store takes the first, and one whose identity has another name."""
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "hashing")
+    monkeypatch.setenv("ZAPOMNI_PLUGINS__IMPORT_SECONDS", "60")
     return plugin_file("embedders", EMBEDDERS)
 
 
@@ -684,6 +685,7 @@ def zapomni_providers():
 @pytest.fixture
 def failing(plugin_file, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "failing")
+    monkeypatch.setenv("ZAPOMNI_PLUGINS__IMPORT_SECONDS", "60")
     return plugin_file("failing", FAILING)
 
 
