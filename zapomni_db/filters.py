@@ -150,6 +150,8 @@ def _is_uuid(text: str) -> bool:
 def _wanted(name: str, value: Any, depth: int = 1) -> Wanted:
     """What is asked of metadata; `name` is the argument and its first key, for messages."""
     if isinstance(value, Mapping) and value and depth < DEEPEST:
+        if any(isinstance(key, str) and key.startswith("$") for key in value):
+            raise InvalidInputError(f"{name} must be values to compare with; there are no operators such as $gt")
         return {key: _wanted(name, inner, depth + 1) for key, inner in _with_text_keys(name, value).items()}
     values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(one is None or isinstance(one, str | int | float | bool) for one in values):

@@ -32,10 +32,10 @@ HANDSHAKE = {
 
 
 def environment(home: Path, **variables: str) -> dict[str, str]:
-    """Nothing but the path, what coverage needs, a home of its own, and these variables."""
+    """Nothing but the path, what coverage needs, a home of its own, time to import plugins, and these variables."""
     kept = {name: value for name, value in os.environ.items() if name.startswith(_KEPT)}
     folders = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE", "STATE")}
-    return kept | folders | {"HOME": str(home)} | variables
+    return kept | folders | {"HOME": str(home), "ZAPOMNI_PLUGINS__IMPORT_SECONDS": "60"} | variables
 
 
 class Wire:

@@ -45,6 +45,7 @@ SAMPLE = re.compile(
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 MENTION = re.compile(r"(?:^|[\s/])zapomni((?: [a-z]+(?:-[a-z]+)*)+)(.*)")
 DONE = "-- done with"
+SLOW_IMPORT = "its import took"  # what is said of a plugin on a busy machine
 PYTEST_OPTIONS = "-o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function"
 
 pytestmark = pytest.mark.xdist_group("docs")
@@ -111,10 +112,11 @@ class Reader:
         self.folder = folder / "work"
         self.folder.mkdir()
         installed = str(folder / "installed")  # by this page: the next one shall not meet it
+        quiet = {"LOG_LEVEL": "CRITICAL"}  # on a busy machine there are warnings of slow imports
         pip = {"PIP_TARGET": installed, "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
         self._environment = environment(
-            folder, PATH=path, PYTHONPATH=installed, ZAPOMNI_PLUGINS__GRAPH__WAIT_SECONDS="25", **pip
+            folder, PATH=path, PYTHONPATH=installed, ZAPOMNI_PLUGINS__GRAPH__WAIT_SECONDS="25", **quiet, **pip
         )
 
     def check(self, page: Path) -> None:
@@ -133,7 +135,10 @@ class Reader:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(code)
         if file.suffix == ".py" and file.parent == self.folder:
-            assert "0 failed, 0 to look at" in self._check(f"zapomni plugins check {name}")
+            found = self._check(f"zapomni plugins check {name}")
+            assert [
+                one for one in re.findall(r"^(?:fail|warn) .*", found, re.MULTILINE) if SLOW_IMPORT not in one
+            ] == []
 
     def _check(self, command: str, fine: Collection[int] = (0,)) -> str:
         [(code, output)] = self._shell([command])
@@ -159,7 +164,7 @@ class Reader:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=500,
             check=False,
         )
         *parts, rest = re.split(rf"^{DONE} (\d+)\n", done.stdout, flags=re.MULTILINE)
@@ -189,7 +194,7 @@ def reference(tmp_path_factory) -> dict[str, str]:
         ROOT / "docs",
         folder / "html",
     ]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     pages = (folder / "html" / "reference").glob("*.html")
     return {page.stem: html.unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8"))) for page in pages}
@@ -222,6 +227,7 @@ def messages(module: ModuleType) -> Iterator[re.Pattern[str]]:
 
 
 @pytest.mark.venv
+@pytest.mark.timeout(600)
 @every_page_with(has_something_to_run)
 def test_the_samples_of_a_page_do_what_the_page_says(page, commands, tmp_path):
     Reader(tmp_path, commands).check(page)

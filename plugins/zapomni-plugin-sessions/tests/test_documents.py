@@ -145,13 +145,13 @@ async def test_of_a_long_document_the_beginning_is_shown_and_its_length_told(app
         ("semantic_search", {"query": "x", "top_k": 0}, "top_k must be at least 1"),
         (
             "semantic_search",
-            {"query": "x", "metadata_filters": {"deep": {"a": 1}}},
-            "metadata_filters.deep must be text, a number, true, false, null, or a list of those",
+            {"query": "x", "metadata_filters": {"deep": {"a": []}}},
+            "metadata_filters.deep must be text, a number, true, false, null, a list of those, or an object of such values, and not empty",
         ),
         (
             "semantic_search",
-            {"query_embedding": [1, 0, 0], "metadata_filters": {"deep": {"a": 1}}},
-            "metadata_filters.deep must be text, a number, true, false, null, or a list of those",
+            {"query_embedding": [1, 0, 0], "metadata_filters": {"deep": {"a": []}}},
+            "metadata_filters.deep must be text, a number, true, false, null, a list of those, or an object of such values, and not empty",
         ),
         (
             "temporal_query",

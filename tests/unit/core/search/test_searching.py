@@ -105,7 +105,9 @@ async def test_what_is_wrong_with_the_search_itself_is_not_hidden(engine, monkey
         await engine.search_memory("gate code")
 
 
-@pytest.mark.parametrize("filters", [{"tags": []}, {"date_from": "yesterday"}, {"source": 5}, {"mine": {"a": 1}}])
+@pytest.mark.parametrize(
+    "filters", [{"tags": []}, {"date_from": "yesterday"}, {"source": 5}, {"mine": {"a": []}}, {"mine": {"$gt": 1}}]
+)
 async def test_a_filter_of_unknown_shape_is_refused(engine, filters):
     with pytest.raises(InvalidInputError, match=r"filters\."):
         await engine.search_memory("gate", filters=filters)

@@ -141,6 +141,7 @@ def start(tmp_path):
 def embedders(plugin_file, monkeypatch):
     """Two quick embedders, of which a new store takes the first, and one whose identity has another name."""
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "hashing")
+    monkeypatch.setenv("ZAPOMNI_PLUGINS__IMPORT_SECONDS", "60")
     return plugin_file("embedders", EMBEDDERS)
 
 

@@ -647,6 +647,7 @@ def zapomni_providers():
 @pytest.fixture
 def failing(plugin_file, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "failing")
+    monkeypatch.setenv("ZAPOMNI_PLUGINS__IMPORT_SECONDS", "60")
     return plugin_file("failing", FAILING)
 
 
