@@ -9,11 +9,11 @@ import random
 import threading
 from collections import defaultdict
 
-import numpy as np
 import pytest
 
 from tests.faults.visiting import start
 from zapomni_core.testing.samples import sample_vector
+from zapomni_core.testing.stores import ask
 from zapomni_db.sqlite import SQLiteStore
 
 ROUNDS = int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "5"))
@@ -69,20 +69,11 @@ async def states(store, ids):
     }
 
 
-def lookup(texts):
-    """By text, what words and vectors find of it."""
-
-    def look(snapshot):
-        ids = snapshot.identifiers(snapshot.places)
-        found = {}
-        for text in texts:
-            rows, _ = snapshot.postings([text])[text]
-            near = snapshot.nearest(sample_vector(text), 3)
-            best = near[snapshot.cosines(near, sample_vector(text)).argmax()]
-            found[text] = [ids[row] for row in rows], ids[best]
-        return found, len(ids) == len(set(ids)) == len(np.unique(snapshot.chunk_numbers))
-
-    return look
+async def lookup(store, text):
+    """What words and vectors find of a text."""
+    proposed = await ask(store, text, by_vector=3)
+    best = max(proposed.found, key=lambda one: one.cosine)
+    return [one.memory_id for one in proposed.found if one.counts == (1,)], best.memory_id
 
 
 @pytest.mark.timeout(60 + 10 * ROUNDS)
@@ -97,7 +88,7 @@ async def test_what_was_acknowledged_is_there_whole_and_found(tmp_path):
     found_states = await states(store, told.ids)
     assert {key: state for key, state in found_states.items() if state not in told.allowed[key]} == {}
     live = {told.ids[key]: key for key, state in found_states.items() if state == "live"}
-    found, each_once = await store.read("default", lookup(live))
-    assert each_once
-    assert found == {text: ([key], key) for text, key in live.items()}
+    everything = (await ask(store, "", vector=sample_vector("any"), by_vector=1_000_000)).found
+    assert len({one.memory_id for one in everything}) == len(everything)
+    assert {text: await lookup(store, text) for text in live} == {text: ([key], key) for text, key in live.items()}
     await store.close()

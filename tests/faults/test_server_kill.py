@@ -10,12 +10,12 @@ import time
 from contextlib import suppress
 from itertools import count
 
-import numpy as np
 import pytest
 
 from tests.faults.serving import assert_found, fact, mark, servers, store_file
 from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.terms import terms
+from zapomni_core.testing.stores import ask
 from zapomni_db.sqlite import SQLiteStore
 
 SHORT_ROUNDS, LONG_ROUNDS = 3, int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "50"))
@@ -86,31 +86,21 @@ def one_round(start, number, chance):
     }
 
 
-async def kept_texts(store):
-    """All texts that a search can see."""
-    return await store.read(
-        "default", lambda snapshot: [one.text for one in snapshot.found(np.arange(snapshot.chunks))]
-    )
-
-
 async def assert_in_store(path, sent, told, embedder):
     """Whether the store is whole and what was acknowledged is in it, by id, by word and by vector."""
     store = SQLiteStore(path)
     assert await store.check() == []
-    texts = await kept_texts(store)
+    texts = [memory.text for memory in (await store.list_memories("default", limit=100_000)).memories]
     assert len(texts) == len(set(texts))
     assert told.keys() <= set(texts) <= sent
     vectors = await embedder.embed(list(told), query=True)
 
-    def look(snapshot):
-        ids = snapshot.identifiers(snapshot.places)
-        for text, vector in zip(told, vectors, strict=True):
-            [(row,), _] = snapshot.postings(terms(mark(text))[:1])[terms(mark(text))[0]]
-            near = snapshot.nearest(vector, 10)
-            best = near[snapshot.cosines(near, vector).argmax()]
-            assert ids[row] == ids[best] == told[text], text
-
-    await store.read("default", look)
+    for (text, memory_id), vector in zip(told.items(), vectors, strict=True):
+        proposed = await ask(
+            store, "", terms=tuple(terms(mark(text))[:1]), vector=vector, embedder=embedder.identity, by_vector=10
+        )
+        assert [one.memory_id for one in proposed.found if one.counts[0]] == [memory_id], text
+        assert max(proposed.found, key=lambda one: one.cosine).memory_id == memory_id, text
     for text, memory_id in told.items():
         assert (await store.get("default", memory_id)).text == text
     await store.close()

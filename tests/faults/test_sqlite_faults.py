@@ -1,7 +1,6 @@
 """What the world can do to a store: it says what happened and what to do, and never makes it worse."""
 
 import asyncio
-import math
 import os
 import re
 import shutil
@@ -281,14 +280,14 @@ async def test_a_purge_without_room_to_write_the_file_anew_says_what_is_gone_and
         free = os.statvfs(disk)
         (disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize - 500_000))
         store = SQLiteStore(disk / "memory.db")
-        (memory,) = await store.read("default", lambda snapshot: snapshot.found(snapshot.sample(1)))
-        await delete(store, memory.memory_id, "default")
+        (memory,) = (await store.list_memories("default", limit=1)).memories
+        await delete(store, memory.id, "default")
         try:
             with pytest.raises(StoreFullError, match=r"^What was purged is gone, but traces of it stay.*purge again"):
-                await store.purge("default", deleted_before=math.inf)
-            assert await store.get("default", memory.memory_id) is None
+                await store.purge("default", [memory.id])
+            assert await store.get("default", memory.id) is None
             (disk / "ballast").unlink()
-            await store.purge("default", deleted_before=math.inf)
+            await store.purge("default", [])
             assert await store.check() == []
         finally:
             await store.close()

@@ -135,7 +135,7 @@ async def _live_wildly(store, name, chance):
         elif action == "purge" and deleted:
             gone = deleted.pop()
             say("intent", "purge", gone)
-            await store.purge(WORKSPACE, deleted_before=float("inf"), memory_ids=[gone])
+            await store.purge(WORKSPACE, [gone])
             say("done", "purge", gone)
 
 

@@ -9,6 +9,7 @@ from tests.integration.mcp.houses import FailingEmbedder, House, text_of
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.provider import Provider
 from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core.testing.stores import ask
 from zapomni_db.sqlite import SQLiteStore
 
 CODE = "    def area(self):\n        return self.width * self.height"
@@ -35,13 +36,11 @@ async def test_add_memory_with_real_embeddings(path):
     memory_id = await house.add("The invoice has to be paid by the end of May.")
     await house.add("The cat sleeps on the window sill.")
 
-    def cosines_of(vector):
-        return lambda snapshot: snapshot.cosines(np.arange(snapshot.chunks), vector).tolist()
-
     [vector] = await engine.embed(["The invoice has to be paid by the end of May."])
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
-    assert (await engine.memories.embedder(engine.workspace)).dimension == len(vector) == 512
-    same, other = await engine.memories.read("default", cosines_of(vector))
+    identity = await engine.memories.embedder(engine.workspace)
+    assert identity.dimension == len(vector) == 512
+    same, other = [one.cosine for one in (await ask(engine.memories, "", vector=vector, embedder=identity)).found]
     assert same == pytest.approx(1, abs=1e-3)
     assert other < 0.5
     assert (await house.found("Bis wann ist die Rechnung zu bezahlen?"))[0] == memory_id
@@ -210,7 +209,7 @@ class TestTheEmbedderOfTheStore:
             result = await other.call(tool, **arguments)
             assert result["structuredContent"]["error_code"] == "EMBEDDER_MISMATCH"
             assert text_of(result) == (
-                "Error: the store's vectors were made by embedder 'hashing', the settings ask for 'default'; "
+                "Error: the vectors of workspace 'default' were made by embedder 'hashing', the settings ask for 'default'; "
                 "run: zapomni reindex --embedder default"
             )
         assert (await other.counts())[0] == 1

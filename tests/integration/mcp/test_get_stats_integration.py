@@ -67,7 +67,7 @@ async def test_it_tells_of_plugins_that_failed_and_of_calls(house):
 async def test_it_needs_no_embedder(open_house):
     house = open_house(embedder="default")
     assert await house.counts() == (0, 0, 0, 0)
-    assert house.engine._parts._embedder is None
+    assert house.engine._parts._built == []
 
 
 async def test_a_file_that_is_no_store_is_told_as_what_it_is(house, path):

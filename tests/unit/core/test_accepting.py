@@ -142,7 +142,6 @@ def test_a_search_is_checked_without_jsonschema():
         results=[hit],
         workspace="default",
         memories_searched=1,
-        memories_in_workspace=1,
     )
     assert acceptor(response_schema(SearchMemoryResponse, ErrorResponse))(answer.model_dump(mode="json"))
     assert acceptor(SearchMemoryTool.input_schema)({"query": "a", "limit": 3, "filters": None})

@@ -355,7 +355,7 @@ def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
         store = SQLiteStore(kept_store)
         for place in range(count):
             chunk = sample_chunk(f"words {place}", vector=None)
-            await put(store, sample_memory(f"words {place}", chunk), "elsewhere")
+            await put(store, sample_memory(f"words {place}", chunk, embedder=EMBEDDER), "default")
         await store.close()
 
     asyncio.run(keep_without())
@@ -376,7 +376,7 @@ def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
         ),
         (
             EmbedderIdentity("default", "an older model", 96),
-            "the store's vectors were made by another model of embedder 'default'",
+            "the vectors of workspace 'default' were made by another model of embedder 'default'",
             "run: zapomni reindex --embedder default",
         ),
     ],

@@ -260,7 +260,7 @@ def test_nothing_found_says_what_was_searched(zapomni, remember):
     assert zapomni("search", "x").stdout == "Nothing found among 0 memories in workspace 'default'.\n"
     remember("something")
     told = zapomni("search", "x", "--tag", "none").stdout
-    assert told == "Nothing found among 0 memories in workspace 'default' (the filters left out 1).\n"
+    assert told == "Nothing found among 0 memories in workspace 'default' that meet the filters.\n"
 
 
 def test_max_tokens_cuts_the_answer(document, remember):
@@ -284,7 +284,7 @@ def test_messages_and_documents_are_shown_as_such_and_can_be_asked_for(zapomni, 
     zapomni("call", "store_document", '{"content": "A heron of a document"}')
     shown = zapomni("search", "heron", "--kind", "message").stdout
     assert f" · message by user in session {session} · " in shown
-    assert "(the filters left out 2)" in shown
+    assert "among 1 memory in workspace 'default' that meet the filters" in shown
     both = zapomni("search", "heron", "--kind", "document", "--kind", "memory").stdout
     assert both.count(" · document · ") == 1
     assert "of a memory" in both

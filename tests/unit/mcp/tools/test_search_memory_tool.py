@@ -40,7 +40,6 @@ def make_result(*hits, **differences):
         "verdict": "good",
         "workspace": "default",
         "memories_searched": 1234,
-        "memories_in_workspace": 1234,
     }
     return SearchResult(**(sample | differences))
 
@@ -107,14 +106,21 @@ async def test_the_structured_answer_has_everything_and_meets_its_schema(tool):
                 "author": "Grace",
                 "conversation": "c1",
                 "role": "",
+                "copies": [],
                 "timestamp": "2026-05-08T12:00:00Z",
             }
         ],
         "workspace": "default",
         "memories_searched": 1234,
-        "memories_in_workspace": 1234,
         "error": None,
     }
+
+
+async def test_memories_that_say_the_same_are_named_beside_the_hit(tool, mock_core_engine):
+    mock_core_engine.search_memory.return_value = make_result(make_hit(copies=("one", "two")))
+    result = await tool.execute({"query": "bees"})
+    assert " · also one, two\n" in text_of(result)
+    assert checked(tool, result)["results"][0]["copies"] == ["one", "two"]
 
 
 async def test_when_it_was_true_counts_more_than_when_it_was_stored(tool):
@@ -151,18 +157,19 @@ async def test_no_heading_is_told_twice_and_the_nearest_are_told_first(tool, hea
     ("result", "headline"),
     [
         (
-            make_result(make_hit(), memories_searched=1, memories_in_workspace=1),
+            make_result(make_hit(), memories_searched=1),
             "Found 1 result (good match) among 1 memory in workspace 'default':",
         ),
         (make_result(), "Nothing found among 1,234 memories in workspace 'default'."),
         (
-            make_result(memories_searched=4),
-            "Nothing found among 4 memories in workspace 'default' (the filters left out 1,230).",
+            make_result(memories_searched=4, filtered=True),
+            "Nothing found among 4 memories in workspace 'default' that meet the filters.",
         ),
         (
-            make_result(make_hit(), make_hit(), verdict="weak", memories_searched=1000),
-            "Found 2 results (weak match) among 1,000 memories in workspace 'default' (the filters left out 234):",
+            make_result(make_hit(), make_hit(), verdict="weak", memories_searched=1000, filtered=True),
+            "Found 2 results (weak match) among 1,000 memories in workspace 'default' that meet the filters:",
         ),
+        (make_result(memories_searched=None), "Nothing found among the memories in workspace 'default'."),
         (
             make_result(make_hit(), verdict="nothing relevant"),
             "Probably nothing relevant among 1,234 memories in workspace 'default'; the nearest 1 result:",

@@ -140,7 +140,6 @@ async def cost_of_a_hit(engine, **particulars):
         verdict="good",
         workspace="default",
         memories_searched=100,
-        memories_in_workspace=100,
     )
     engine.search_memory.return_value = result
     parts = text_of(await SearchMemoryTool(core_engine=engine).execute({"query": "bees"})).split("\n\n")
