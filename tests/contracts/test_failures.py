@@ -21,6 +21,7 @@ class TestMemoryTools(FailureContract):
     calls: ClassVar = {
         "add_memory": {"text": "Tea with Ada at four."},
         "search_memory": {"query": "tea with Ada"},
+        "list_memories": {},
         "get_stats": {},
         "get_memory": {"memory_id": NOWHERE},
         "delete_memory": {"memory_id": NOWHERE},

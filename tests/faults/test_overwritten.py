@@ -48,7 +48,7 @@ async def earlier(request, make_engine, path, tmp_path):
 async def in_use(engine):
     """An engine that has read and written."""
     await engine.add_memory("in use")
-    assert len((await engine.search_memory("in use")).hits) == 4
+    assert (await engine.search_memory("in use")).memories_searched == 4
     return engine
 
 
