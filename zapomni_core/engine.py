@@ -389,29 +389,16 @@ class MemoryEngine:
         """
         changes = clean_metadata(changes)
         _check_in_place([*changes, *remove])
-        while True:
+        while True:  # until nobody else changes it in between
             memory = await self.get_memory(memory_id)
-            particulars_of = _reader(memory.kind)
-            metadata = {key: value for key, value in memory.metadata.items() if key not in remove} | changes
-            kept = [tag for tag in particulars_of(metadata).tags if tag not in remove_tags]
-            if add_tags or remove_tags:
-                metadata["tags"] = list(dict.fromkeys([*kept, *add_tags]))
-            metadata = clean_metadata({key: value for key, value in metadata.items() if key != "tags" or value})
+            metadata = _updated(memory, changes, remove, add_tags, remove_tags)
             if key_of("", metadata) == key_of("", memory.metadata):
                 return memory
-            particulars = particulars_of(metadata)
-            changed = await self._parts.store.change(
-                self.workspace,
-                memory_id,
-                Change(
-                    metadata=metadata,
-                    instead_of=memory.metadata,
-                    tags=particulars.tags,
-                    source=particulars.source,
-                ),
-                by=self.by,
+            particulars = _reader(memory.kind)(metadata)
+            change = Change(
+                metadata=metadata, instead_of=memory.metadata, tags=particulars.tags, source=particulars.source
             )
-            if changed is not None:
+            if changed := await self._parts.store.change(self.workspace, memory_id, change, by=self.by):
                 return changed
 
     async def history(self, memory_id: str) -> "list[Event]":
@@ -560,6 +547,21 @@ def _as_before(same: "Memory | None") -> str:
     if same is None or same.deleted_at:
         return "Nothing was stored."
     return f"Nothing was changed: the same memory was stored before and stays as it is, not read. ID: {same.id}"
+
+
+def _updated(
+    memory: "Memory",
+    changes: Mapping[str, Any],
+    remove: Sequence[str],
+    add_tags: Sequence[str],
+    remove_tags: Sequence[str],
+) -> dict[str, Any]:
+    """The metadata of a memory after some changes; empty tags are left out."""
+    metadata = {key: value for key, value in memory.metadata.items() if key not in remove} | dict(changes)
+    if add_tags or remove_tags:
+        kept = [tag for tag in _reader(memory.kind)(metadata).tags if tag not in remove_tags]
+        metadata["tags"] = list(dict.fromkeys([*kept, *add_tags]))
+    return clean_metadata({key: value for key, value in metadata.items() if key != "tags" or value})
 
 
 def _check_in_place(keys: Sequence[str]) -> None:

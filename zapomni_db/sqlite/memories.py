@@ -163,31 +163,32 @@ def list_page(
     limit: int,
 ) -> Page:
     """Memories in an order, from where the page before ended."""
-    columns = "id" if order == "inserted" else "moment, id"
+    columns = ("id",) if order == "inserted" else ("moment", "id")
     compared, direction = ("<", "DESC") if order == "newest" else (">", "ASC")
-    conditions = [_STATES[state], "workspace = ?"]
-    bound: list[Any] = [workspace]
+    conditions, bound = _conditions(workspace, wanted)
     if after:
-        conditions.append(f"({columns}) {compared} ({', '.join('?' * len(columns.split()))})")
-        bound += _position(after, len(columns.split()))
-    for moment, condition in (
-        (wanted.date_from, "moment >= ?"),
-        (wanted.date_to, "moment <= ?"),
-        (wanted.created_from, "created_at >= ?"),
-        (wanted.created_to, "created_at <= ?"),
-    ):
-        if moment:
-            conditions.append(condition)
-            bound.append(values.to_micros(moment))
-    for group in asked(workspace, wanted):
-        conditions.append(HOLDING)
-        bound.append(apsw.carray(group))
-    ordered = ", ".join(f"{column} {direction}" for column in columns.split(", "))
+        conditions.append(f"({', '.join(columns)}) {compared} ({', '.join('?' * len(columns))})")
+        bound += _position(after, len(columns))
+    ordered = ", ".join(f"{column} {direction}" for column in columns)
+    conditions.append(_STATES[state])
     statement = f"{_SELECT} m {_INDEXED[order]} WHERE {' AND '.join(conditions)} ORDER BY {ordered} LIMIT ?"
     found = [Row(*row) for row in rows(connection, statement, *bound, limit + 1)]
-    last = found[limit - 1] if len(found) > limit else None
-    place = "" if last is None else f"{last.id}" if order == "inserted" else f"{last.moment}.{last.id}"
+    place = ".".join(str(getattr(found[limit - 1], column)) for column in columns) if len(found) > limit else ""
     return Page([_read(connection, row) for row in found[:limit]], place)
+
+
+def _conditions(workspace: str, wanted: Filter) -> tuple[list[str], list[Any]]:
+    """What a memory of a workspace must be to meet a filter, as conditions with the values for them."""
+    bounds = {
+        "moment >= ?": wanted.date_from,
+        "moment <= ?": wanted.date_to,
+        "created_at >= ?": wanted.created_from,
+        "created_at <= ?": wanted.created_to,
+    }
+    dates = {condition: values.to_micros(moment) for condition, moment in bounds.items() if moment}
+    groups = list(asked(workspace, wanted))
+    conditions = ["workspace = ?", *dates, *[HOLDING] * len(groups)]
+    return conditions, [workspace, *dates.values(), *map(apsw.carray, groups)]
 
 
 def _position(after: str, parts: int) -> list[int]:
