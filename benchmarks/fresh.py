@@ -13,8 +13,8 @@ from zapomni_core.embedding.blas import import_numpy
 import_numpy()
 
 import numpy as np  # noqa: E402 - after it was told how many threads it has
-from zapomni_core.search.searching import SearchRequest, search  # noqa: E402
 
+from zapomni_core.search.search import SearchRequest, search  # noqa: E402
 from zapomni_db.sqlite import SQLiteStore  # noqa: E402
 
 

