@@ -1,13 +1,15 @@
 """A hit says how good it is, why it matched, and no more than was asked for."""
 
+import math
 from datetime import UTC, datetime
 
 import pytest
-from zapomni_core.search.answers import cut_to
 
+from zapomni_core.embedding import Profile
 from zapomni_core.errors import ProcessingError
 from zapomni_core.models import SearchHit
-from zapomni_core.search import answers
+from zapomni_core.search import answer
+from zapomni_core.search.answer import cut_to, verdict
 
 
 def _hit(text):
@@ -41,8 +43,8 @@ def _hit(text):
     ],
 )
 def test_whole_hits_come_first_and_the_last_is_cut_at_a_sentence(texts, tokens, expected, monkeypatch):
-    monkeypatch.setattr(answers, "ABOUT_ALL", 0)
-    monkeypatch.setattr(answers, "ABOUT_HIT", 0)
+    monkeypatch.setattr(answer, "ABOUT_ALL", 0)
+    monkeypatch.setattr(answer, "ABOUT_HIT", 0)
     assert [hit.text for hit in cut_to([_hit(text) for text in texts], tokens)] == expected
 
 
@@ -67,7 +69,117 @@ async def test_the_best_hit_has_the_confidence_as_its_score_and_the_others_less(
     scores = [hit.similarity_score for hit in result.hits]
     assert scores[0] == pytest.approx(result.confidence)
     assert scores == sorted(scores, reverse=True)
-    assert scores[2] < scores[0]
+    assert scores[-1] < scores[0]
+
+
+async def add_all(engine, *texts):
+    """The ids of memories by their texts, added from the oldest to the newest."""
+    return {text: (await engine.add_memory(text)).memory_id for text in texts}
+
+
+async def found(engine, query, **options):
+    return [hit.text for hit in (await engine.search_memory(query, **options)).hits]
+
+
+async def test_of_texts_that_say_the_same_the_best_is_a_hit_and_names_the_others(engine):
+    first = "The gate code of the summer house by the lake is on the note behind the mirror"
+    again = "the GATE code of the summer house by the lake is on the note behind the mirror!"
+    nearly = "The gate code of the summer house by the lake is on a note behind the mirror"
+    other = "The gate of the summer house squeaks"
+    ids = await add_all(engine, first, again, nearly, other)
+    hits = (await engine.search_memory("gate code of the summer house")).hits
+    assert [hit.memory_id in {ids[first], ids[again], ids[nearly]} for hit in hits] == [True, False]
+    assert {hits[0].memory_id, *hits[0].copies} == {ids[first], ids[again], ids[nearly]}
+    assert hits[1].copies == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The rent of the flat in the old town is due on the 3rd of each month", "3rd|5th"),
+        ("The rent of the flat in the old town is paid for this month", "paid|not paid"),
+        ("Die Miete der Wohnung in der alten Stadt ist für diesen Monat bezahlt", "bezahlt|nicht bezahlt"),
+        ("Аренда квартиры в старом городе за этот месяц уже полностью оплачена нами", "оплачена|не оплачена"),
+    ],
+)
+async def test_texts_that_differ_by_a_number_or_a_negation_are_two_hits(engine, one, other):
+    texts = one, one.replace(*other.split("|"))
+    await add_all(engine, *texts)
+    assert sorted(await found(engine, one)) == sorted(texts)
+
+
+async def test_copies_take_no_place_of_other_memories(engine):
+    said = [f"The gate code is kept by the neighbour in the green house, {name} of them says" for name in "abcdef"]
+    others = ["The gate code was changed", "A gate without any code"]
+    await add_all(engine, *said, *others)
+    texts = await found(engine, "gate code", limit=3)
+    assert len([text for text in texts if text in said]) == 1
+    assert {text for text in texts if text not in said} <= set(others)
+
+
+async def test_hits_far_below_the_best_are_left_out(engine, embedder):
+    embedder.failure = ProcessingError("broken")
+    await add_all(engine, "alpha beta gamma delta", "alpha beta", "alpha is all that this has")
+    assert await found(engine, "alpha beta gamma delta") == ["alpha beta gamma delta", "alpha beta"]
+
+
+async def test_where_nothing_is_relevant_the_nearest_three_are_shown(engine):
+    await add_all(engine, *(f"filler{number} words{number}" for number in range(60)))
+    result = await engine.search_memory("quantum zoology")
+    assert (result.verdict, len(result.hits)) == ("nothing relevant", 3)
+    assert [hit.similarity_score <= result.confidence for hit in result.hits] == [True] * 3
+
+
+async def test_a_memory_that_has_nothing_of_the_question_is_shown_where_it_is_all_that_meets_the_filter(engine):
+    for text in ("x\"'", "Кириллица", "100 %", "some plain words"):
+        await engine.add_memory(text, {"source": text})
+        result = await engine.search_memory("anything at all", filters={"source": text})
+        assert [hit.text for hit in result.hits] == [text]
+        assert 0 <= result.hits[0].similarity_score <= 1
+
+
+async def test_equally_good_memories_come_newest_first(engine, embedder):
+    embedder.failure = ProcessingError("broken")
+    for day in (3, 1, 2):
+        await engine.add_memory(f"heron number{day}", {"timestamp": f"2024-05-0{day}"})
+    assert await found(engine, "heron") == ["heron number3", "heron number2", "heron number1"]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "word"),
+    [(0.0, "nothing relevant"), (0.1199, "nothing relevant"), (0.12, "weak"), (0.4999, "weak"), (0.5, "good"), (1, "good")],
+)  # fmt: skip
+def test_a_confidence_has_a_word(confidence, word):
+    assert verdict(confidence) == word
+
+
+async def test_without_vectors_the_confidence_is_the_cover_of_the_words(engine, embedder):
+    for text in ("gate code", "black tea", "green door"):
+        await engine.add_memory(text)
+    embedder.failure = ProcessingError("broken")
+    assert (await engine.search_memory("gate code")).confidence == 1
+    half = await engine.search_memory("gate heron")
+    assert 0.12 < half.confidence < 0.5
+    assert half.verdict == "weak"
+    assert (await engine.search_memory("osprey heron")).confidence == 0
+
+
+async def test_the_confidence_goes_by_words_and_cosine_and_the_size_of_the_workspace(engine, embedder):
+    embedder.profile = Profile(confidence=(-1, 1, 2, -0.5))
+    await engine.add_memory("gate code", {"source": "house"})
+    assert (await engine.search_memory("gate code")).confidence == pytest.approx(1 / (1 + math.exp(-2)), abs=1e-3)
+    for number in range(20):
+        await engine.add_memory(f"filler{number} words{number}")
+    expected = 1 / (1 + math.exp(-(2 - 0.5 * math.log(21))))
+    assert (await engine.search_memory("gate code")).confidence == pytest.approx(expected, abs=1e-3)
+    filtered = await engine.search_memory("gate code", filters={"source": "house"})
+    assert filtered.confidence == pytest.approx(expected, abs=1e-3)
+
+
+async def test_an_embedder_without_a_measured_confidence_goes_by_the_words(engine, embedder):
+    embedder.profile = Profile(confidence=None)
+    await engine.add_memory("gate code")
+    assert (await engine.search_memory("gate code")).confidence == 1
 
 
 async def test_one_memory_that_shares_no_word_is_as_good_as_the_search_is_sure(engine):
@@ -105,58 +217,6 @@ async def test_a_hit_found_by_its_vector_says_meaning(engine):
     await engine.add_memory("Nothing else")
     hits = (await engine.search_memory("locksmith")).hits
     assert hits[0].why == ("meaning",)
-
-
-async def test_a_hit_in_another_language_is_found_by_its_words_and_says_translation(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    for text in (
-        "Die Miete ist am Dritten fällig.",
-        "图书馆九点关门。",
-        "The bees swarmed in May.",
-        "Сестра купила велосипед.",
-    ):
-        await engine.add_memory(text)
-    for question, text in {
-        "When is the rent due?": "Die Miete ist am Dritten fällig.",
-        "when does the library close": "图书馆九点关门。",
-        "who bought a bicycle": "Сестра купила велосипед.",
-        "когда роились пчёлы": "The bees swarmed in May.",
-    }.items():
-        (hit,) = (await engine.search_memory(question, 1)).hits
-        assert (hit.text, hit.why) == (text, ("translation",))
-
-
-async def test_a_part_of_a_translation_is_none(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    for text in ("冷蔵庫は台所です。", "冷蔵品は明日です。"):
-        await engine.add_memory(text)
-    (hit,) = (await engine.search_memory("where is the refrigerator")).hits
-    assert (hit.text, hit.why) == ("冷蔵庫は台所です。", ("translation",))
-
-
-async def test_a_word_itself_counts_more_than_its_translation(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    await engine.add_memory("Miete Haus")
-    await engine.add_memory("rent Haus")
-    hits = (await engine.search_memory("rent of the blue unknown qwrtp")).hits
-    assert [(hit.text, hit.why) for hit in hits] == [("rent Haus", ("rent",)), ("Miete Haus", ("translation",))]
-
-
-async def test_where_words_cover_a_question_translations_do_not_count(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    await engine.add_memory("The rent is due.")
-    await engine.add_memory("Die Miete ist fällig.")
-    assert [hit.text for hit in (await engine.search_memory("rent due")).hits] == ["The rent is due."]
-
-
-async def test_what_is_too_long_for_a_question_is_not_translated(engine, embedder):
-    embedder.failure = ProcessingError("broken")
-    await engine.add_memory("Die Miete ist fällig.")
-    for others, found in ((48, 1), (49, 0)):
-        question = "rent due " + " ".join(
-            f"{'bcdfghklmn'[number // 10]}x{'bcdfghklmn'[number % 10]}" for number in range(others)
-        )
-        assert len((await engine.search_memory(question)).hits) == found
 
 
 async def test_a_hit_found_by_words_alone_does_not_say_meaning(engine, embedder):
