@@ -43,8 +43,8 @@ async def build(file: Path, texts: list[str], vectors: np.ndarray, identity: Emb
     """A store of memories that have so many chunks each, one for each text."""
     store = SQLiteStore(file)
     waiting = []
-    for memory in memories(texts, vectors, chunks):
-        waiting.append(store.add("default", memory, identity))
+    for memory in memories(texts, vectors, identity, chunks):
+        waiting.append(store.add("default", [memory]))
         if len(waiting) == TOGETHER:
             await asyncio.gather(*waiting)
             waiting = []
@@ -52,13 +52,14 @@ async def build(file: Path, texts: list[str], vectors: np.ndarray, identity: Emb
     await store.close()
 
 
-def memories(texts: list[str], vectors: np.ndarray, chunks: int) -> Iterator[NewMemory]:
+def memories(texts: list[str], vectors: np.ndarray, identity: EmbedderIdentity, chunks: int) -> Iterator[NewMemory]:
     for first in range(0, len(texts), chunks):
         parts, start = [], 0
         for text, vector in zip(texts[first : first + chunks], vectors[first : first + chunks], strict=True):
             parts.append(chunk(text, start, vector))
             start += len(text) + 1
-        yield NewMemory(text="\n".join(texts[first : first + chunks]), metadata={}, chunks=tuple(parts))
+        text = "\n".join(texts[first : first + chunks])
+        yield NewMemory(text=text, metadata={}, chunks=tuple(parts), embedder=identity)
 
 
 def chunk(text: str, start: int, vector: np.ndarray) -> NewChunk:

@@ -89,13 +89,13 @@ def memory(pairs: list[tuple[int, int]]) -> NewMemory:
         )
     extraction = Extraction(extractor="benchmark", entities=tuple(entities), relations=tuple(relations))
     chunk = NewChunk(start=0, end=len(text), heading="", terms=("person", "knows"), vector=None)
-    return NewMemory(text=text, metadata={}, chunks=(chunk,), extraction=extraction)
+    return NewMemory(text=text, metadata={}, chunks=(chunk,), embedder=EMBEDDER, extraction=extraction)
 
 
 async def build(store: SQLiteStore, made: list[NewMemory]) -> float:
     started = time.perf_counter()
     for first in range(0, len(made), TOGETHER):
-        await asyncio.gather(*(store.add("default", one, EMBEDDER) for one in made[first : first + TOGETHER]))
+        await asyncio.gather(*(store.add("default", [one]) for one in made[first : first + TOGETHER]))
     return time.perf_counter() - started
 
 
@@ -243,7 +243,7 @@ async def some_entities(store: SQLiteStore) -> list[Entity]:
 async def others(store: SQLiteStore) -> Table:
     """What else is asked of a graph, by median."""
     graph = store.graph
-    pending = await graph.without_vector(EMBEDDER, ENTITIES)
+    pending = await graph.without_vector("default", EMBEDDER, ENTITIES)
     chance = np.random.default_rng(3)
     for first in range(0, len(pending), 1000):
         part = pending[first : first + 1000]
@@ -255,7 +255,7 @@ async def others(store: SQLiteStore) -> Table:
         "related of a hub, depth 2": lambda: graph.related("default", [hub.id], depth=2),
         "find by words": lambda: graph.find("default", "who knows Person 4711?", None, None, 10),
         "find by words and vector": lambda: graph.find("default", "who knows Person 4711?", vector, EMBEDDER, 10),
-        "without_vector, none": lambda: graph.without_vector(EMBEDDER, 100),
+        "without_vector, none": lambda: graph.without_vector("default", EMBEDDER, 100),
         "counts": lambda: graph.counts("default"),
     }
     table = Table("question", "ms p50", title="Others")

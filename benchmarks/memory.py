@@ -362,21 +362,22 @@ def _together(starts: list) -> float:
 
 async def recall(file: Path, asked: list[str], embedder: Watched) -> str:
     """How many of the truly nearest ten the codes let through, with real vectors."""
-    store = SQLiteStore(file)
-    chunks = (await store.term_counts("default", ())).chunks
-
-    async def nearest(vector: np.ndarray, proposed: int) -> set[str]:
-        question = Question(
-            terms=(), counts=TermCounts(chunks, ()), vector=vector, embedder=embedder.identity, by_vector=proposed
-        )
-        found = (await store.candidates("default", question)).found
-        return {one.chunk for one in sorted(found, key=lambda one: -(one.cosine or 0))[:10]}
-
-    vectors = await embedder.embed(asked)
-    found = [len(await nearest(vector, 10) & await nearest(vector, chunks)) for vector in vectors]
+    store, vectors = SQLiteStore(file), await embedder.embed(asked)
+    chunks, found = (await store.stats("default")).chunks, 0
+    for vector in vectors:
+        exact, proposed = [await _nearest(store, vector, embedder, count) for count in (chunks, 10)]
+        found += len(exact & proposed)
     await store.close()
-    result = sum(found) / (10 * len(vectors))
+    result = found / (10 * len(vectors))
     return f"recall@10 of the vector search against exact, {chunks:,} chunks: {result:.4f} (goal 0.99)"
+
+
+async def _nearest(store: SQLiteStore, vector: np.ndarray, embedder: Watched, count: int) -> set[str]:
+    """The nearest ten of so many chunks that are proposed."""
+    nothing = TermCounts(0, ())
+    question = Question(terms=(), counts=nothing, vector=vector, embedder=embedder.identity, by_vector=count)
+    found = (await store.candidates("default", question)).found
+    return {one.chunk for one in sorted(found, key=lambda one: -one.cosine)[:10]}
 
 
 async def million(folder: Path, embedder: Watched) -> Table:

@@ -78,7 +78,7 @@ def test_a_conversation_is_kept_and_searched_by_the_memory_tools_too(visitor):
     told = ask(visitor, "get_conversation_history", session_id=session)
     assert [one["role"] for one in told["messages"]] == ["user", "assistant"]
     found = ask(visitor, "search_memory", query="kingfishers nest", filters={"conversation": session})
-    assert [one["text"] for one in found["results"]] == ["In burrows by the river.", "Where do kingfishers nest?"]
+    assert [one["text"] for one in found["results"]] == ["Where do kingfishers nest?", "In burrows by the river."]
 
 
 def test_documents_are_found_by_vector_by_text_and_by_time(visitor):

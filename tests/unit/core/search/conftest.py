@@ -4,6 +4,7 @@ import pytest
 
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.reference import ReferenceStore
 from zapomni_db.sqlite import SQLiteStore
 
 
@@ -26,6 +27,12 @@ class Listening(HashingEmbedder):
 @pytest.fixture
 def embedder():
     return Listening()
+
+
+@pytest.fixture(params=["sqlite", "reference"])
+def make_store(request):
+    """Makes a store in a directory."""
+    return lambda folder: SQLiteStore(folder / "memory.db") if request.param == "sqlite" else ReferenceStore()
 
 
 @pytest.fixture

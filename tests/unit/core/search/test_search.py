@@ -1,12 +1,17 @@
 """A search answers whatever it is asked, and embeds no more of the question than tells something."""
 
 import asyncio
+import itertools
 
+import numpy as np
 import pytest
 
+from zapomni_core.embedding import Profile
 from zapomni_core.engine import LONGEST_QUERY
 from zapomni_core.errors import ProcessingError
 from zapomni_core.search import search
+from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory, sample_vector
+from zapomni_core.testing.stores import put
 from zapomni_db.errors import InvalidInputError
 
 
@@ -17,15 +22,15 @@ async def _add(engine, texts, **metadata):
 async def test_an_empty_store_finds_nothing_and_loads_no_embedder(engine, embedder):
     result = await engine.search_memory("anything at all")
     assert (result.hits, result.confidence, result.verdict) == ((), 0.0, "nothing relevant")
-    assert (result.memories_searched, result.degraded) == (0, None)
+    assert (result.memories_searched, result.filtered, result.degraded) == (0, False, None)
     assert embedder.questions == []
 
 
 async def test_a_memory_that_says_it_is_found(engine):
     await _add(engine, ["The gate code is 4417.", "Ada likes her tea black.", "The bins go out on Friday."])
-    result = await engine.search_memory("what is the code of the gate?", limit=2)
+    result = await engine.search_memory("what is the code of the gate?")
     assert result.hits[0].text == "The gate code is 4417."
-    assert (len(result.hits), result.workspace, result.memories_searched) == (1, "default", 3)
+    assert (result.workspace, result.memories_searched) == ("default", 3)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +121,7 @@ async def test_a_filter_of_unknown_shape_is_refused(engine, filters):
 async def test_a_filter_that_nothing_meets_finds_nothing(engine):
     await _add(engine, ["The gate code is 4417."])
     result = await engine.search_memory("gate code", filters={"tags": ["none"]})
-    assert (result.hits, result.memories_searched) == ((), 0)
+    assert (result.hits, result.memories_searched, result.filtered) == ((), 0, True)
 
 
 async def test_deleted_and_replaced_memories_are_not_found(engine):
@@ -125,6 +130,40 @@ async def test_deleted_and_replaced_memories_are_not_found(engine):
     await engine.add_memory("The gate code is 9021.", replaces=old)
     result = await engine.search_memory("gate code")
     assert [hit.text for hit in result.hits] == ["The gate code is 9021."]
+
+
+@pytest.mark.parametrize("question", ["who ordered 48213?", "what is E40217"])
+async def test_the_vector_is_not_asked_for_where_an_identifier_is_known(engine, embedder, question):
+    await _add(engine, ["The parcel of order 48213 is at the depot.", "E40217 means that the disk is full."])
+    result = await engine.search_memory(question)
+    assert (embedder.questions, result.degraded) == ([], None)
+    assert "meaning" not in result.hits[0].why
+    await engine.search_memory("who ordered 99999?")
+    assert embedder.questions == ["who ordered 99999?"]
+
+
+async def test_one_long_document_does_not_crowd_out_other_memories(tmp_path, make_store):
+    """It fills both legs: the store is asked again for more."""
+    store = make_store(tmp_path)
+    words = [f"heron w{number} " for number in range(500)]
+    text = "".join(words)
+    places = itertools.accumulate(map(len, words), initial=0)
+    chunks = [sample_chunk(text, start, start + len(word)) for start, word in zip(places, words, strict=False)]
+    await put(store, sample_memory(text, *chunks))
+    for number in range(9):
+        await put(store, sample_memory(f"heron a{number} b{number} c{number} d{number}"))
+    result = await search.search(store, Samples(), "default", search.SearchRequest(query="heron"))
+    assert len({hit.memory_id for hit in result.hits}) == 10
+    await store.close()
+
+
+class Samples:
+    """The embedder of the samples."""
+
+    identity, profile = EMBEDDER, Profile()
+
+    async def embed(self, texts, *, query=False):
+        return np.stack([sample_vector(text) for text in texts])
 
 
 class TestPruning:
