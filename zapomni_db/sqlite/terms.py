@@ -13,9 +13,9 @@ from zapomni_db.sqlite.values import digest, integers
 # FTS5 would fold A to Z, split at control characters and spaces, and cut what is very long. Such terms are kept by digest,
 # behind a mark that no term itself can begin with.
 _MARK = "\ue000"
-_TERM = rf"[^A-Z\x00-\x20\x7f\ud800-\udfff{_MARK}]{{1,200}}"
-_PLAIN = re.compile(_TERM)
-_ALL_PLAIN = re.compile(f"{_TERM}+(?: {_TERM}+)*+")
+_LONGEST = 200
+_PLAIN = re.compile(rf"[^A-Z\x00-\x20\x7f\ud800-\udfff{_MARK}]{{1,{_LONGEST}}}")
+_STRANGE = re.compile(rf"[A-Z\x00-\x1f\x7f\ud800-\udfff{_MARK}]")
 
 
 def token(term: str) -> str:
@@ -35,7 +35,8 @@ def keep_terms(connection: apsw.Connection, chunks: Sequence[tuple[int, Sequence
 def _tokens(terms: Sequence[str]) -> str:
     """Terms as they stand in the index. They mostly are plain, which is seen fastest of all at once."""
     joined = " ".join(terms)
-    if _ALL_PLAIN.fullmatch(joined) and joined.count(" ") == len(terms) - 1:
+    is_plain = not _STRANGE.search(joined) and joined.count(" ") == len(terms) - 1
+    if is_plain and all(0 < len(term) <= _LONGEST for term in terms):
         return joined
     return " ".join(map(token, terms))
 
