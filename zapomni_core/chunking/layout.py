@@ -20,7 +20,7 @@ class Break(NamedTuple):
 
 Layout = tuple[Break, ...]
 
-_BLANK_LINES = Break(PARAGRAPH, re.compile(r"\n(?:[^\S\n]*+\n)++"))
+_BLANK_LINES = Break(PARAGRAPH, re.compile(r"\n(?>(?:[^\S\n]*+\n)+)"))
 _LINES = Break(LINE, re.compile(r"\n"))
 # Words of Chinese and Japanese have no space between them, but clauses have their commas, and Thai its zero-width space.
 WORDS = Break(WORD, re.compile(r"[\s\u200b]++|(?<=[、，；：])"))
