@@ -212,13 +212,14 @@ class SearchContract(StoreContract):
         assert not (everything.vectors_full)
 
     async def test_a_leg_says_that_it_was_cut_however_much_was_asked_for(self, store: MemoryStore) -> None:
-        text = "common " * 1300
-        await put(store, sample_memory(text, *(sample_chunk(text, 7 * at, 7 * at + 6) for at in range(1300))))
-        for count in (100, 400, 1200, 1299):
+        text, near = "common " * 1301, sample_vector("common")
+        last = sample_chunk(text, 7 * 1300, 7 * 1300 + 6, vector=-near)
+        await put(store, sample_memory(text, *(sample_chunk(text, 7 * at, 7 * at + 6) for at in range(1300)), last))
+        for count in (100, 400, 1300):
             proposed = await ask(store, "common", by_terms=count, by_vector=count)
-            assert (len(proposed.found), proposed.words_full, proposed.vectors_full) == (count, True, True)
-        proposed = await ask(store, "common", by_terms=1300, by_vector=1300)
-        assert (len(proposed.found), proposed.words_full, proposed.vectors_full) == (1300, False, False)
+            assert (proposed.words_full, proposed.vectors_full) == (True, True)
+        proposed = await ask(store, "common", by_terms=1301, by_vector=1301)
+        assert (len(proposed.found), proposed.words_full, proposed.vectors_full) == (1301, False, False)
 
     async def test_the_filter_applies_before_the_cut(self, store: MemoryStore) -> None:
         for number in range(60):

@@ -108,13 +108,14 @@ async def test_texts_that_differ_by_a_number_or_a_negation_are_two_hits(engine, 
     assert sorted(await found(engine, one)) == sorted(texts)
 
 
-async def test_copies_take_no_place_of_other_memories(engine):
-    said = [f"The gate code is kept by the neighbour in the green house, {name} of them says" for name in "abcdef"]
-    others = ["The gate code was changed", "A gate without any code"]
+async def test_copies_take_no_place_of_other_memories(engine, embedder):
+    embedder.failure = ProcessingError("broken")
+    said = [f"gate code gate code gate code by the neighbour in green, says {name}" for name in ("ada", "ben")]
+    others = ["The gate code was changed by Grace", "A code for gate two was chosen"]
     await add_all(engine, *said, *others)
     texts = await found(engine, "gate code", limit=3)
-    assert len([text for text in texts if text in said]) == 1
-    assert {text for text in texts if text not in said} <= set(others)
+    assert len(texts) == 3
+    assert set(texts) > set(others)
 
 
 async def test_hits_far_below_the_best_are_left_out(engine, embedder):
@@ -174,6 +175,16 @@ async def test_the_confidence_goes_by_words_and_cosine_and_the_size_of_the_works
     assert (await engine.search_memory("gate code")).confidence == pytest.approx(expected, abs=1e-3)
     filtered = await engine.search_memory("gate code", filters={"source": "house"})
     assert filtered.confidence == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(("before", "sure"), [(4, True), (5, False)])
+async def test_the_confidence_is_that_of_the_best_five_hits(engine, embedder, before, sure):
+    """Here hits come first because of their author, and another one has the words."""
+    embedder.failure, embedder.profile = ProcessingError("broken"), Profile(author_bonus=2.0)
+    for number in range(before):
+        await engine.add_memory(f"unrelated{number}", {"author": "gate"})
+    await engine.add_memory("gate code lies here")
+    assert ((await engine.search_memory("gate code")).confidence > 0.9) == sure
 
 
 async def test_an_embedder_without_a_measured_confidence_goes_by_the_words(engine, embedder):
