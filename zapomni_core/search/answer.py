@@ -17,7 +17,8 @@ from zapomni_db.store import MemoryStore
 CHARACTERS_PER_TOKEN = 4
 ABOUT_ALL = 100
 ABOUT_HIT = 160
-"""Characters that an answer has beside the texts of its hits: for its first line, and for each hit."""
+ABOUT_COPY = 40
+"""Characters that an answer has beside the texts of its hits: for its first line, for each hit, and for the id of a copy."""
 GOES_ON = "…"
 SENTENCE_END = re.compile(
     r"[.!?…](?=\s|$)|[\u3002\uff01\uff1f]|\n"
@@ -148,7 +149,7 @@ def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
     room = max(max_tokens * CHARACTERS_PER_TOKEN - ABOUT_ALL, max_tokens * CHARACTERS_PER_TOKEN // 2 + ABOUT_HIT)
     kept: list[SearchHit] = []
     for hit in hits:
-        room -= ABOUT_HIT
+        room -= ABOUT_HIT + ABOUT_COPY * len(hit.copies)
         if len(hit.text) > room:
             shorter = _cut(hit.text, room) if kept else _begun(hit.text, room)
             if shorter:

@@ -184,7 +184,7 @@ async def test_the_confidence_is_that_of_the_best_five_hits(engine, embedder, be
     for number in range(before):
         await engine.add_memory(f"unrelated{number}", {"author": "gate"})
     await engine.add_memory("gate code lies here")
-    assert ((await engine.search_memory("gate code")).confidence > 0.9) == sure
+    assert ((await engine.search_memory("gate code")).confidence > 0.5) == sure
 
 
 async def test_an_embedder_without_a_measured_confidence_goes_by_the_words(engine, embedder):
