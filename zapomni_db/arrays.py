@@ -6,6 +6,6 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 """A vector, or a matrix with one in each row."""
 Rows = NDArray[np.int64]
-"""Numbers of chunks or memories in a snapshot, or something counted for each."""
+"""Numbers of chunks or memories, or something counted for each."""
 Mask = NDArray[np.bool_]
-"""Yes or no for each chunk of a snapshot."""
+"""Yes or no for each chunk."""

@@ -45,7 +45,7 @@ def add(connection: apsw.Connection, workspace: str, new: Sequence[NewMemory]) -
 def _add(connection: apsw.Connection, addition: Addition) -> Added:
     memory = addition.memory
     embedders_of, enqueuing = _embedders(connection, [addition]), Enqueuing(connection)
-    row = memories.find_same(connection, addition.workspace, memory.key) if memory.key else None
+    row = memories.find_by_key(connection, addition.workspace, memory.key) if memory.key else None
     if row is None:
         (row,) = _insert(connection, [addition], embedders_of)
         return _followed(connection, memory, row, "stored", enqueuing)

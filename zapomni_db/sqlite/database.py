@@ -1,4 +1,4 @@
-"""The file as a whole: looked at before it is trusted, made or brought up to date, then connected to."""
+"""The file as a whole: checked before it is trusted, made where it is not there, then connected to."""
 
 import threading
 from contextlib import closing, suppress

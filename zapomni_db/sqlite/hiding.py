@@ -69,7 +69,7 @@ def _is_kept(connection: apsw.Connection, workspace: str, uid: str) -> bool:
 
 def _reinstate(connection: apsw.Connection, row: Row, by: str) -> str:
     """Let a memory be live that has no replacement any more; the id of the one that says the same now."""
-    same = memories.find_same(connection, row.workspace, row.key) if row.key else None
+    same = memories.find_by_key(connection, row.workspace, row.key) if row.key else None
     if same:  # it was added once more in the meantime: a memory is kept once
         restore_row(connection, same, by)
         return same.uid

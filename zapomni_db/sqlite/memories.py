@@ -101,7 +101,7 @@ def find(connection: apsw.Connection, workspace: str, uid: str) -> Row | None:
     return Row(*row) if row else None
 
 
-def find_same(connection: apsw.Connection, workspace: str, key: str) -> Row | None:
+def find_by_key(connection: apsw.Connection, workspace: str, key: str) -> Row | None:
     """The memory of a key that nothing replaced, deleted or not."""
     if not (values.is_text(workspace) and values.is_text(key)):
         return None
@@ -148,7 +148,7 @@ def next_numbers(connection: apsw.Connection) -> tuple[int, int]:
 
 def get(connection: apsw.Connection, workspace: str, uid: str = "", key: str = "") -> Memory | None:
     """A memory with its text, hidden or not."""
-    row = find_same(connection, workspace, key) if key else find(connection, workspace, uid)
+    row = find_by_key(connection, workspace, key) if key else find(connection, workspace, uid)
     return _read(connection, row) if row else None
 
 

@@ -147,7 +147,7 @@ class SQLiteStore:
 
         def at_one_moment(connection: apsw.Connection) -> T:
             with transaction(connection, "DEFERRED"):
-                return work(views.snapshot(connection, workspace))
+                return work(views.live(connection, workspace))
 
         return await self._access.read(at_one_moment)
 

@@ -38,7 +38,7 @@ class View:
             self._update(connection, changed)
         self._seq = seq
 
-    def snapshot(self, connection: apsw.Connection) -> LiveChunks:
+    def live(self, connection: apsw.Connection) -> LiveChunks:
         """What it holds now; stays as it is when the view goes on."""
         return LiveChunks(
             connection=connection,
@@ -107,7 +107,7 @@ class Views:
         self._views: dict[str, View] = {}
         self._lock = threading.Lock()
 
-    def snapshot(self, connection: apsw.Connection, workspace: str) -> LiveChunks:
+    def live(self, connection: apsw.Connection, workspace: str) -> LiveChunks:
         """The workspace at the moment of the connection's transaction, which must not have read anything before.
 
         Within the lock, so that views only ever go forward: no transaction is older than the view it meets.
@@ -120,4 +120,4 @@ class Views:
             else:
                 view.refresh(connection)
             self._views[workspace] = view
-            return view.snapshot(connection)
+            return view.live(connection)
