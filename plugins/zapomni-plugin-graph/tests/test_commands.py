@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -23,16 +24,15 @@ def graph(store):
     """Runs the command on a store with these facts."""
 
     def run(facts, *arguments, text=TEXT):
-        engine = MemoryEngine(Settings(store=store), embedder=HashingEmbedder())
-        memory_id = asyncio.run(fill(engine, text, facts))
-        [command] = zapomni_commands(engine=engine)
-        run.memory_id = memory_id
+        run.memory_id = asyncio.run(fill(store, facts, text))
+        [command] = zapomni_commands(engine=MemoryEngine(Settings(store=store)))
         return CliRunner().invoke(command, list(arguments))
 
     return run
 
 
-async def fill(engine, text, facts):
+async def fill(store, facts, text):
+    engine = MemoryEngine(Settings(store=store), embedder=HashingEmbedder())
     memory = await engine.add_memory(text)
     for first in range(0, len(facts), 1000):
         await engine.graph.state_facts(engine.workspace, memory.memory_id, facts[first : first + 1000])
@@ -41,8 +41,6 @@ async def fill(engine, text, facts):
 
 
 def moment(text):
-    from datetime import UTC, datetime
-
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 

@@ -56,7 +56,7 @@ async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, p
 
         async def half():
             text, told = await ask(app)
-            return (text, told) if told["job"]["progress"] else None
+            return (text, told) if told["job"].get("progress") else None
 
         text, told = await until(half)
     assert (told["job"]["job_id"], told["job"]["state"], told["job"]["progress"]) == (job_id, "running", 0.5)

@@ -147,14 +147,16 @@ async def mentioned_with(engine: MemoryEngine, starts: list[Entity]) -> list[tup
     ids = {one.id for one in starts}
     if not ids:
         return []
-    most = MOST_MENTIONED + len(ids) * (len(ids) - 1) // 2  # those among themselves are not told
+    # Each pair may be there in both orders; those among the entities themselves are not told.
+    most = 2 * MOST_MENTIONED + len(ids) * (len(ids) - 1)
     _, found = await engine.graph.related(engine.workspace, list(ids), types=[MENTIONED_WITH], limit=most)
-    memories: dict[str, int] = {}
+    memories: dict[str, set[str]] = {}
     for _, relation in found:
-        [*others] = [one.name for one in (relation.subject, relation.object) if one.id not in ids]
-        for name in others:
-            memories[name] = max(memories.get(name, 0), len({one.memory_id for one in relation.evidence}))
-    return sorted(memories.items(), key=lambda other: -other[1])[:MOST_MENTIONED]
+        for other in (relation.subject, relation.object):
+            if other.id not in ids:
+                memories.setdefault(other.name, set()).update(one.memory_id for one in relation.evidence)
+    most_often = sorted(memories.items(), key=lambda other: -len(other[1]))[:MOST_MENTIONED]
+    return [(name, len(in_memories)) for name, in_memories in most_often]
 
 
 async def hints(engine: MemoryEngine, name: str) -> list[str]:
