@@ -6,17 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zapomni_db.periods import ALWAYS, Statement, timeline
+from zapomni_db.timeline import ALWAYS, Statement, timeline
 
-BERLIN, PARIS = 1, 2
+BERLIN, PARIS, ROME = 1, 2, 3
 
 
-def say(relation, since=None, until=None, said=None, memory=1):
-    return Statement(relation, since, until, said, 1000 + memory, memory, 0)
+def read(relation, since=None, until=None, timestamp=None, memory=1, **fields):
+    """An extractor read it in a memory that was kept at 1000 and later."""
+    return Statement(relation, since, until, timestamp, 1000 + memory, memory, memory, **fields)
+
+
+def stated(relation, at, since=None, until=None, timestamp=None, **fields):
+    """An agent stated it."""
+    return Statement(relation, since, until, timestamp, 0, at, at, stated_at=at, **fields)
 
 
 def spans(*statements):
-    return [(one.relation, one.begin, one.valid_until, one.superseded_by) for one in timeline(statements)]
+    return [(one.relation, one.since, one.until, one.ended_by) for one in timeline(statements)]
 
 
 def test_nothing_said_is_no_period():
@@ -24,86 +30,146 @@ def test_nothing_said_is_no_period():
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=lambda order: "".join(map(str, order)))
-def test_each_period_ends_where_another_relation_begins(order):
-    statements = [say(BERLIN, 10), say(PARIS, 20), say(BERLIN, 30)]
-    assert spans(*(statements[index] for index in order)) == [
-        (BERLIN, 10, 20, PARIS),
-        (PARIS, 20, 30, BERLIN),
+def test_what_was_read_ends_where_what_replaces_it_begins_whatever_came_first(order):
+    said = [
+        read(place, since, memory=since, replaces=True) for place, since in ((BERLIN, 10), (PARIS, 20), (BERLIN, 30))
+    ]
+    assert sorted(spans(*(said[index] for index in order)), key=lambda span: span[1]) == [
+        (BERLIN, 10, 20, 20),
+        (PARIS, 20, 30, 30),
         (BERLIN, 30, None, None),
     ]
 
 
-def test_a_stated_end_before_the_next_one_stays():
-    assert spans(say(BERLIN, 10, 15), say(PARIS, 20)) == [(BERLIN, 10, 15, PARIS), (PARIS, 20, None, None)]
+def test_relations_that_replace_nothing_stand_beside_each_other():
+    assert spans(read(BERLIN, 10), read(PARIS, 20)) == [(BERLIN, 10, None, None), (PARIS, 20, None, None)]
+
+
+def test_a_stated_end_before_the_replacing_one_stays():
+    assert spans(read(BERLIN, 10, 15), read(PARIS, 20, replaces=True))[0] == (BERLIN, 10, 15, None)
 
 
 def test_equal_statements_are_one_period():
-    assert spans(say(BERLIN, 10), say(BERLIN, 12, memory=2)) == [(BERLIN, 10, None, None)]
+    assert spans(read(BERLIN, 10), read(BERLIN, 12, memory=2)) == [(BERLIN, 10, None, None)]
 
 
-def test_a_gap_makes_two_periods_of_which_neither_supersedes_the_other():
-    assert spans(say(BERLIN, 10, 15), say(BERLIN, 20)) == [(BERLIN, 10, 15, None), (BERLIN, 20, None, None)]
-
-
-def test_both_sides_of_a_gap_are_superseded_by_what_follows():
-    assert [one[3] for one in spans(say(BERLIN, 10, 15), say(BERLIN, 20), say(PARIS, 30))] == [PARIS, PARIS, None]
+def test_a_begin_after_the_end_is_another_period():
+    assert spans(read(BERLIN, 10, 15), read(BERLIN, 20)) == [(BERLIN, 10, 15, None), (BERLIN, 20, None, None)]
 
 
 def test_an_end_alone_closes_the_period_before_it():
-    assert spans(say(BERLIN, 10), say(BERLIN, until=15, said=90)) == [(BERLIN, 10, 15, None)]
+    assert spans(read(BERLIN, 10), read(BERLIN, until=15, timestamp=90)) == [(BERLIN, 10, 15, None)]
 
 
-def test_an_end_alone_that_is_told_after_the_next_one_began_begins_nothing():
-    told = [say(BERLIN, said=10), say(PARIS, said=20, memory=2), say(BERLIN, until=30, said=30, memory=3)]
-    assert spans(*told) == [(BERLIN, 10, 20, PARIS), (PARIS, 20, None, None)]
-
-
-def test_an_end_alone_leaves_the_begin_open():
-    assert spans(say(BERLIN, until=15, said=90)) == [(BERLIN, ALWAYS, 15, None)]
+def test_an_end_alone_leaves_the_begin_unknown():
+    (only,) = timeline([read(BERLIN, until=15, timestamp=90)])
+    assert (only.begin, only.since, only.until) == (ALWAYS, None, 15)
 
 
 def test_the_same_end_said_twice_is_one_period():
-    assert spans(say(BERLIN, 10, 15), say(BERLIN, until=15, said=90)) == [(BERLIN, 10, 15, None)]
+    assert spans(read(BERLIN, 10, 15), read(BERLIN, until=15, timestamp=90)) == [(BERLIN, 10, 15, None)]
 
 
-def test_without_times_the_order_of_learning_decides():
-    later = timeline([say(PARIS, memory=2), say(BERLIN, memory=1)])
-    assert [(one.relation, one.valid_from, one.superseded_by) for one in later] == [
-        (BERLIN, None, PARIS),
-        (PARIS, None, None),
+def test_an_end_alone_before_a_dated_period_is_of_an_earlier_one():
+    assert spans(stated(BERLIN, 90, since=50), stated(BERLIN, 91, until=40)) == [
+        (BERLIN, None, 40, None),
+        (BERLIN, 50, None, None),
     ]
 
 
-def test_what_is_learned_later_of_an_earlier_time_is_superseded_from_the_start():
-    first, _ = timeline([say(PARIS, 20, memory=1), say(BERLIN, 10, memory=2)])
-    assert first.superseded_at == first.learned_at == 1002
+def test_an_end_alone_ends_a_period_that_only_seemed_to_begin_later():
+    assert spans(stated(BERLIN, 90, timestamp=50), stated(BERLIN, 91, until=40)) == [(BERLIN, None, 40, None)]
+
+
+def test_the_last_stated_end_counts():
+    said = [stated(BERLIN, 90, since=10, until=20), stated(BERLIN, 91, until=30), stated(BERLIN, 92, until=25)]
+    assert spans(*said) == [(BERLIN, 10, 25, None)]
+
+
+def test_a_begin_that_is_stated_later_is_filled_in_and_not_changed():
+    said = [stated(BERLIN, 90), stated(BERLIN, 91, since=10), stated(BERLIN, 92, since=5), stated(BERLIN, 93, since=50)]
+    assert spans(*said) == [(BERLIN, 10, None, None)]
+
+
+def test_a_timestamp_does_not_hide_an_earlier_begin():
+    assert spans(stated(BERLIN, 90, timestamp=50), stated(BERLIN, 91, since=10)) == [(BERLIN, 10, None, None)]
+    assert spans(stated(BERLIN, 90, timestamp=50), stated(BERLIN, 91, since=60)) == [(BERLIN, 50, None, None)]
+
+
+def test_what_a_replacing_statement_ends_before_its_guessed_begin_has_an_unknown_one():
+    said = [stated(BERLIN, 90), stated(PARIS, 91, since=50, replaces=True)]
+    assert spans(*said) == [(BERLIN, None, 50, 91), (PARIS, 50, None, None)]
+    assert timeline(said)[0].begin == ALWAYS
+
+
+def test_what_a_replacing_statement_ends_before_its_stated_begin_was_never_true():
+    said = [stated(BERLIN, 90, since=60), stated(PARIS, 91, since=50, replaces=True)]
+    assert spans(*said) == [(BERLIN, 60, 60, 91), (PARIS, 50, None, None)]
+
+
+def test_a_planned_end_comes_sooner_by_a_replacing_statement():
+    said = [stated(BERLIN, 90, since=10, until=200), stated(PARIS, 91, replaces=True)]
+    assert spans(*said)[0] == (BERLIN, 10, 91, 91)
+
+
+def test_a_planned_end_stays_before_a_replacing_statement_of_a_later_time():
+    said = [stated(BERLIN, 90, since=10, until=200), stated(PARIS, 91, since=300, replaces=True)]
+    assert spans(*said)[0] == (BERLIN, 10, 200, None)
+
+
+def test_stated_facts_replace_what_was_read_whatever_its_date():
+    said = [read(BERLIN, 80, replaces=True), stated(PARIS, 90, since=50, replaces=True)]
+    assert spans(*said) == [(BERLIN, 80, 80, 90), (PARIS, 50, None, None)]
+
+
+def test_what_was_replaced_can_be_stated_again():
+    said = [stated(BERLIN, 90), stated(PARIS, 91, replaces=True), stated(BERLIN, 92)]
+    assert spans(*said) == [(BERLIN, None, 91, 91), (BERLIN, None, None, None), (PARIS, None, None, None)]
 
 
 MOMENTS = st.one_of(st.none(), st.integers(0, 20))
 STATEMENTS = st.lists(
     st.builds(
         Statement,
-        st.integers(1, 3),
-        MOMENTS,
-        MOMENTS,
-        MOMENTS,
-        MOMENTS.map(lambda x: x or 0),
-        st.integers(1, 9),
-        st.integers(0, 9),
+        relation=st.integers(1, 3),
+        since=MOMENTS,
+        until=MOMENTS,
+        timestamp=MOMENTS,
+        created_at=st.integers(0, 20),
+        memory=st.integers(1, 9),
+        number=st.integers(0, 99),
+        stated_at=MOMENTS,
+        replaces=st.booleans(),
     ),
     max_size=8,
+    unique_by=lambda one: one.number,
 )
+
+
+def seen(statements):
+    return sorted(map(repr, timeline(statements)))
 
 
 @given(STATEMENTS, st.randoms())
 def test_the_order_of_arrival_never_counts(statements, chance):
-    unique = list({one[5:]: one for one in statements}.values())
-    shuffled = chance.sample(unique, len(unique))
-    assert timeline(shuffled) == timeline(unique)
+    assert seen(chance.sample(statements, len(statements))) == seen(statements)
+
+
+@given(STATEMENTS, st.integers(1, 3))
+def test_the_last_statement_that_replaces_leaves_no_other_open(statements, relation):
+    last = stated(relation, 1000, replaces=True)
+    is_open = {one.relation for one in timeline([*statements, last]) if one.until is None}
+    assert is_open == {relation}
+
+
+@given(STATEMENTS, st.integers(1, 3))
+def test_relations_that_replace_nothing_do_not_touch_each_other(statements, relation):
+    said = [one._replace(replaces=False) for one in statements]
+    alone = [one for one in said if one.relation == relation]
+    assert [one for one in timeline(said) if one.relation == relation] == timeline(alone)
 
 
 @given(STATEMENTS)
-def test_only_the_last_relation_is_not_superseded(statements):
-    periods = timeline(statements)
-    current = {one.relation for one in periods if one.superseded_by is None}
-    assert current == ({periods[-1].relation} if periods else set())
+def test_every_statement_that_only_ends_a_relation_leaves_it_ended(statements):
+    last = stated(BERLIN, 1000, until=1000)
+    assert all(one.until is not None for one in timeline([*statements, last]) if one.relation == BERLIN)

@@ -38,8 +38,8 @@ _COUNTED = {
     "{} relations are not counted rightly.": "SELECT count(*) FROM relation WHERE evidence != ("
     "SELECT count(DISTINCT m.id) FROM evidence e JOIN memory m ON m.id = e.memory AND m.deleted_at IS NULL"
     " AND m.replaced_by IS NULL WHERE e.relation = relation.id)",
-    "{} relations were ended by a memory that is not live.": "SELECT count(*) FROM relation WHERE ended_by NOT IN ("
-    "SELECT id FROM memory WHERE deleted_at IS NULL AND replaced_by IS NULL)",
+    "{} relations were ended by a memory that is not live.": "SELECT count(*) FROM relation WHERE ended_by > 0"
+    " AND ended_by NOT IN (SELECT id FROM memory WHERE deleted_at IS NULL AND replaced_by IS NULL)",
     "{} periods belong to no relation.": "SELECT count(*) FROM period WHERE relation NOT IN (SELECT id FROM relation)",
 }
 
