@@ -88,7 +88,7 @@ async def test_of_what_is_mentioned_together_the_five_most_frequent_are_shown(gr
     assert told["mentioned_with"][0] == {"name": "Acme", "memories": 3}
     assert len(told["mentioned_with"]) == 5
     assert (told["count"], told["facts"]) == (0, [])
-    assert text.splitlines()[0] == "No facts about Kafka (name, 3 memories) that meet the request."
+    assert text.splitlines()[0] == "No facts about Kafka (3 memories) that meet the request."
     assert text.splitlines()[1].startswith("mentioned with: Acme (3), ")
 
 

@@ -9,6 +9,8 @@ LONGEST_QUOTE = 160
 MOST_EVIDENCE = 10
 """A relation comes with at most so much evidence."""
 
+UNKNOWN_TYPES = {"", "thing", "name"}
+
 
 def counted(count: int, one: str, many: str) -> str:
     """A number with its noun."""
@@ -38,7 +40,7 @@ def not_extracted(count: int) -> str:
 
 def entity_text(entity: Entity) -> str:
     """An entity with its type and how many memories name it."""
-    kind = f"{entity.type}, " if entity.type else ""
+    kind = "" if entity.type in UNKNOWN_TYPES else f"{entity.type}, "
     return f"{short(entity.name, LONGEST_QUOTE)} ({kind}{memories(entity.memories)})"
 
 
