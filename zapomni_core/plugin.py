@@ -23,6 +23,7 @@ from zapomni_core.tool import Tool, ToolResult, tool
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.filters import Filter, parse_metadata_filter
 from zapomni_db.records import (
+    MENTIONED_WITH,
     Added,
     Candidate,
     Candidates,
@@ -34,6 +35,7 @@ from zapomni_db.records import (
     Event,
     Evidence,
     Extraction,
+    FactsStated,
     GraphCounts,
     Job,
     JobCounts,
@@ -41,6 +43,7 @@ from zapomni_db.records import (
     MessageRecord,
     NewChunk,
     NewEntity,
+    NewFact,
     NewJob,
     NewMemory,
     NewRelation,
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "MENTIONED_WITH",
     "Added",
     "AgentResponse",
     "ApprovalRequest",
@@ -90,6 +94,7 @@ __all__ = [
     "Evidence",
     "Extraction",
     "Extractor",
+    "FactsStated",
     "FileStore",
     "Filter",
     "GraphCounts",
@@ -112,6 +117,7 @@ __all__ = [
     "Middleware",
     "NewChunk",
     "NewEntity",
+    "NewFact",
     "NewJob",
     "NewMemory",
     "NewRelation",

@@ -10,7 +10,9 @@ from zapomni_db.filters import NO_FILTER, Filter
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
 
-Basis = Literal["stated", "pattern", "mention"]
+Basis = Literal["stated", "extracted", "mention"]
+"""How a fact is known: stated by an agent, extracted by a language model, or only by a mention of both in one sentence."""
+
 JobState = Literal["queued", "running", "done", "failed"]
 Direction = Literal["out", "in", "both"]
 State = Literal["live", "deleted", "replaced", "all"]
@@ -18,7 +20,10 @@ Order = Literal["newest", "oldest", "inserted"]
 What = Literal["added", "changed", "deleted", "restored", "replaced"]
 
 MENTIONED_WITH = "mentioned_with"
-"""The type of a relation of which nothing is known but that one sentence names both."""
+"""The type of a relation of which nothing is known but that one sentence names both: a co-mention."""
+
+STATED = "stated"
+"""Stands as the extractor of what agents state. No extractor may have this name."""
 
 LARGEST_NUMBER = 1e30
 """In a document's own vector: far from where single precision ends."""
@@ -74,8 +79,7 @@ class NewEntity:
 class NewRelation:
     """What a text says of two of its entities, by their names; `start` to `end` is the quote that says it.
 
-    `basis` is how it is known: stated in so many words, by a clear pattern, or only mentioned in one sentence. An exclusive
-    relation holds for one object at a time: a later one of the same subject and type supersedes it.
+    `replaces` ends the other relations with the same subject and type when this one begins.
     """
 
     subject: str
@@ -84,9 +88,29 @@ class NewRelation:
     basis: Basis
     start: int
     end: int
-    exclusive: bool = False
+    replaces: bool = False
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFact:
+    """A fact that an agent states, with a memory as its evidence.
+
+    `subject` and `object` are names, or ids of entities. `relation` is a verb phrase of the agent's choosing, such as
+    "works_at". `since` and `until` say when the fact was true, where that is known. `quote` is the part of the memory's text
+    that says it. `replaces` ends the other current facts with the same subject and relation.
+    """
+
+    subject: str
+    relation: str
+    object: str
+    subject_type: str = ""
+    object_type: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    quote: str = ""
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +155,18 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of a memory that was added: stored now, there already, or there but deleted and now restored."""
+    """What became of a memory that was added: stored now, there already, or there but deleted and now restored.
+
+    Of the stated facts of a memory that it replaces, `facts_moved` were moved to it; `facts_dropped` were not, because their
+    names do not occur in its text.
+    """
 
     memory_id: str
     chunks: int
     outcome: Literal["stored", "existing", "restored"]
     job_ids: tuple[str, ...] = ()
+    facts_moved: int = 0
+    facts_dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,7 +370,11 @@ class Evidence(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """What live memories say of two entities: when it was true, when it was learned, and what superseded it."""
+    """What live memories say of two entities, and when it was true.
+
+    `valid_from` is None where it is not known since when, `valid_until` where no end is known. `ended_by` is the id of the
+    memory that ended it by stating what replaces it.
+    """
 
     id: str
     subject: Entity
@@ -348,10 +382,20 @@ class Relation(NamedTuple):
     object: Entity
     valid_from: datetime | None
     valid_until: datetime | None
-    learned_at: datetime
-    superseded_by: str | None
-    superseded_at: datetime | None
+    ended_by: str | None
     evidence: tuple[Evidence, ...]
+
+
+class FactsStated(NamedTuple):
+    """What became of stated facts: how many are new, were known already, and how many current facts ended.
+
+    `also_current` are other current relations with the subject and type of one of these facts, at most 10.
+    """
+
+    new: int
+    known: int
+    ended: int
+    also_current: tuple[Relation, ...]
 
 
 class Surroundings(NamedTuple):
@@ -363,11 +407,16 @@ class Surroundings(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCounts:
-    """How much graph a workspace has. `read` is how many live memories each extractor has read, of `memories`."""
+    """How much graph a workspace has.
+
+    `facts` are current relations other than co-mentions, `ended` those that are over, `together` the co-mentions. `read` is
+    how many live memories each extractor has read, of `memories`.
+    """
 
     entities: int
-    relations: int
-    superseded: int
+    facts: int
+    ended: int
+    together: int
     mentions: int
     memories: int
     read: Mapping[str, int] = field(default_factory=dict)

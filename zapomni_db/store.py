@@ -19,17 +19,20 @@ from zapomni_db.records import (
     Entity,
     Event,
     Extraction,
+    FactsStated,
     GraphCounts,
     Job,
     JobCounts,
     JobState,
     Memory,
     MessageRecord,
+    NewFact,
     NewJob,
     NewMemory,
     Order,
     Page,
     Question,
+    Relation,
     SessionRecord,
     State,
     StoreStats,
@@ -242,14 +245,26 @@ class JobStore(Protocol):
 class GraphStore(Protocol):
     """Entities and relations that memories speak of: `store.graph`, where a store has one.
 
-    Equal entities are one: names are compared by NFKC, case and white space. What only deleted or superseded memories say is
-    not shown. A later exclusive relation supersedes the earlier one and never erases it.
+    Equal entities are one: names are compared by NFKC, case and white space. What only deleted or replaced memories say is not
+    shown, and comes back with them. When a relation was true is computed from its live evidence (`zapomni_db.timeline`);
+    nothing is erased but by `purge`.
     """
+
+    async def state_facts(
+        self, workspace: str, memory_id: str, facts: Sequence[NewFact], *, by: str = ""
+    ) -> FactsStated:
+        """Add facts that an agent states, with a live memory as their evidence; all of them or none, in one transaction.
+
+        A fact that this memory states already, with the same dates and `replaces`, is known and changes nothing. The evidence
+        is the quote, else the sentence that holds both names, else the whole memory. MemoryNotFoundError where there is no
+        such live memory; InvalidInputError begins with the number of the fact: "fact 2: ...".
+        """
+        ...
 
     async def record(self, workspace: str, memory_id: str, extraction: Extraction) -> bool:
         """Keep what an extractor read in a memory, instead of what it had read there before, in one transaction.
 
-        False where the memory is not there any more.
+        What agents stated stays. False where the memory is not there any more.
         """
         ...
 
@@ -273,13 +288,8 @@ class GraphStore(Protocol):
         """What a live memory speaks of, in the order of its text."""
         ...
 
-    async def find(
-        self, workspace: str, text: str, vector: Vector | None, embedder: EmbedderIdentity | None, limit: int
-    ) -> list[tuple[Entity, float]]:
-        """Entities by the words of their name and by vector, best first, with a score from 0 to 1.
-
-        EmbedderMismatchError where the vector is not by the embedder that serves.
-        """
+    async def find(self, workspace: str, text: str, limit: int) -> list[tuple[Entity, float]]:
+        """Entities by the words of their names, best first, with a score from 0 to 1."""
         ...
 
     async def related(
@@ -291,25 +301,22 @@ class GraphStore(Protocol):
         direction: Direction = "both",
         types: Sequence[str] = (),
         at: datetime | None = None,
-        superseded: bool = False,
+        ended: bool = False,
         limit: int = 50,
     ) -> Surroundings:
         """The entities of these names or ids that are there, and relations around them with their distance, 1 to `depth`:
-        nearest first, what is only mentioned together after the rest, then those with most evidence.
+        nearest first, then those with most evidence.
 
-        `at` asks for what was true then, superseded since or not; what does not say since when counts from its memory's
-        timestamp, else from when it was learned. Superseded relations come only if asked for. Who is only mentioned
-        together is so in both directions. A relation comes with its newest evidence, and with quotes of at most 300
-        characters.
+        Relations that are over come only with `ended`; `at` asks for what was true then. Co-mentions are walked and returned
+        only where `types` names them, in both directions. A relation comes with its newest evidence, and with quotes of at
+        most 300 characters.
         """
         ...
 
-    async def without_vector(self, workspace: str, embedder: EmbedderIdentity, limit: int) -> list[tuple[str, str]]:
-        """Ids and names of entities that have no vector by this embedder."""
-        ...
-
-    async def fill(self, embedder: EmbedderIdentity, vectors: Sequence[tuple[str, Vector]]) -> None:
-        """Keep vectors of entities by id."""
+    async def facts(self, workspace: str, after: str = "", limit: int = 100) -> list[Relation]:
+        """Relations other than co-mentions, ended ones too, in the order in which they were first met; `after` is the id of
+        the last one of the page before.
+        """
         ...
 
     async def counts(self, workspace: str) -> GraphCounts:

@@ -65,7 +65,7 @@ class Collection:
                 basis=basis,
                 start=quote[0],
                 end=quote[1],
-                exclusive=exclusive,
+                replaces=exclusive,
                 valid_from=valid_from,
                 valid_until=valid_until,
             ),

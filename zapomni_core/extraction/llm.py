@@ -180,7 +180,7 @@ class _Reading:
             kind,
             thing,
             (quote[0] + self._offset, quote[1] + self._offset),
-            basis="stated",
+            basis="extracted",
             exclusive=relation["exclusive"],
             valid_from=since,
             valid_until=until if until and (since is None or since <= until) else None,  # nothing ends before it begins

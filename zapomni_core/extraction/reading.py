@@ -152,7 +152,7 @@ def _collect(collection: Collection, part: _Part, known: set[str]) -> None:
             one.link.type,
             one.object.key,
             part.quote(first.start, last.end),
-            basis="pattern",
+            basis="extracted",
             exclusive=one.exclusive,
             valid_from=one.valid_from,
             valid_until=one.valid_until,
