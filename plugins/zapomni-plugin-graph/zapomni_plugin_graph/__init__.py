@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from zapomni_core.plugin import JobKind, MemoryEngine, Provider, ProviderContext, Tool, hookimpl
+from zapomni_core.plugin import Extractor, JobKind, MemoryEngine, Provider, ProviderContext, Tool, hookimpl
 from zapomni_plugin_graph.settings import GraphSettings
 
 __all__ = ["GraphSettings"]
@@ -16,7 +16,16 @@ def zapomni_settings() -> type[BaseModel]:
 @hookimpl
 def zapomni_providers() -> list[Provider]:
     summary = "Reads memories and keeps the entities and relations that they speak of."
-    return [Provider(kind="job", name="build_graph", factory=make_build_job, summary=summary)]
+    return [
+        Provider(kind="job", name="build_graph", factory=make_build_job, summary=summary),
+        Provider(
+            kind="extractor",
+            name="names",
+            factory=make_extractor,
+            summary="Names by their form, offline.",
+            asks_llm=False,
+        ),
+    ]
 
 
 @hookimpl
@@ -31,3 +40,10 @@ def make_build_job(_context: ProviderContext) -> JobKind:
     from zapomni_plugin_graph.building import BuildGraph
 
     return BuildGraph()
+
+
+def make_extractor(_context: ProviderContext) -> Extractor:
+    """The extractor that needs no language model."""
+    from zapomni_plugin_graph.names import NamesExtractor
+
+    return NamesExtractor()
