@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from zapomni_core.plugin import JobKind, MemoryEngine, Provider, ProviderContext, Tool, hookimpl
+from zapomni_core.plugin import Extractor, JobKind, MemoryEngine, Provider, ProviderContext, Tool, hookimpl
 
 if TYPE_CHECKING:
     import click
@@ -33,7 +33,16 @@ def zapomni_settings() -> type[BaseModel]:
 @hookimpl
 def zapomni_providers() -> list[Provider]:
     summary = "Extracts entities and relations from memories and keeps them in the graph."
-    return [Provider(kind="job", name="build_graph", factory=make_build_job, summary=summary)]
+    return [
+        Provider(kind="job", name="build_graph", factory=make_build_job, summary=summary),
+        Provider(
+            kind="extractor",
+            name="names",
+            factory=make_extractor,
+            summary="Names by their form, offline.",
+            asks_llm=False,
+        ),
+    ]
 
 
 @hookimpl
@@ -55,3 +64,10 @@ def make_build_job(_context: ProviderContext) -> JobKind:
     from zapomni_plugin_graph.job import BuildGraph
 
     return BuildGraph()
+
+
+def make_extractor(_context: ProviderContext) -> Extractor:
+    """The extractor that needs no language model."""
+    from zapomni_plugin_graph.names import NamesExtractor
+
+    return NamesExtractor()
