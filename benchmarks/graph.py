@@ -208,7 +208,7 @@ async def speed_of_tool(store: SQLiteStore, file: Path) -> Table:
             async def ask(entity: Entity) -> int:
                 asked = {"entity": entity.name, "depth": 2, "limit": limit - 1}
                 told = (await app.call("get_related", asked))["structuredContent"]
-                return int(told["count"]) + told["truncated"]
+                return int(told["count"]) + told.get("truncated", False)
 
             return ask
 
