@@ -301,6 +301,8 @@ class MemoryEngine:
             relationships_extracted=reading.counts[1] if reading.counts else None,
             job_id=added.job_ids[0] if reading.status == "queued" else None,
             left_out=reading.extraction.left_out if reading.extraction else 0,
+            facts_moved=added.facts_moved,
+            facts_dropped=added.facts_dropped,
         )
 
     async def reprocess(self, memory_ids: "Sequence[str] | None" = None, limit: int = 100) -> Reprocessing:
@@ -520,17 +522,6 @@ class MemoryEngine:
         `timestamp` is when the text was true. LLMUnavailableError where the extractor needs a language model that is away.
         """
         return await self._parts.extractor.extract(text, timestamp=timestamp)
-
-    async def embed_entities(self, on_made: "Callable[[int], Awaitable[None]] | None" = None) -> int:
-        """Give a vector to every entity of the workspace that has none; how many. The embedder is not loaded where all have one."""
-        from zapomni_core.reindexing import embed_entities
-
-        identity = await self.memories.embedder(self.workspace)
-        if identity is None or not await self.graph.without_vector(self.workspace, identity, 1):
-            return 0
-        return await self.with_embedder(
-            lambda embedder: embed_entities(self.memories, embedder, self.workspace, on_made)
-        )
 
     async def embed(self, texts: list[str]) -> "list[Vector]":
         """Vectors of texts by the store's embedder, for plugins."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from zapomni_core.errors import LLMUnavailableError, ProcessingError
 from zapomni_core.jobs import JobProgress, Postpone
-from zapomni_core.jobs.embedding import embed_soon
 from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_db.records import Extraction, Job, NewJob
 
@@ -46,7 +45,7 @@ UNREAD = Reading()
 async def read(extractor: "Extractor", text: str, timestamp: datetime) -> Reading:
     """What an extractor reads in a text, before it is kept; LLMUnavailableError where its model is away."""
     extraction = await extractor.extract(text, timestamp=timestamp)
-    return Reading(extraction=extraction, jobs=_embedding(extraction), counts=_counts(extraction))
+    return Reading(extraction=extraction, counts=_counts(extraction))
 
 
 def read_later(kind: str) -> Reading:
@@ -144,10 +143,7 @@ class ExtractMemory:
 
 async def _record(engine: "MemoryEngine", memory_id: str, extraction: Extraction) -> bool:
     """Keep what was read in a memory that is there; False where it is not any more."""
-    recorded = await engine.graph.record(engine.workspace, memory_id, extraction)
-    if jobs := _embedding(extraction):
-        await engine.submit(jobs)
-    return recorded
+    return await engine.graph.record(engine.workspace, memory_id, extraction)
 
 
 def _told(counts: tuple[int, int]) -> Mapping[str, Any]:
@@ -157,11 +153,6 @@ def _told(counts: tuple[int, int]) -> Mapping[str, Any]:
 
 def _counts(extraction: Extraction) -> tuple[int, int]:
     return len(extraction.entities), len(extraction.relations)
-
-
-def _embedding(extraction: Extraction) -> tuple[NewJob, ...]:
-    """The job that makes the vectors of entities; they are found by their names before that."""
-    return (embed_soon(),) if extraction.entities else ()
 
 
 def _wait(failure: "LLMFailure") -> float:

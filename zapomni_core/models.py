@@ -18,7 +18,8 @@ class MemoryResult:
     """A memory that was added, or that was there already; it is kept and can be found, whatever the status.
 
     `degraded` and `queued` say that it was not read for entities, because of the `failure` if there was one; a queued one
-    is read by the job. `left_out` counts what a model named and the text does not show.
+    is read by the job. `left_out` counts what a model named and the text does not show. `facts_moved` and `facts_dropped`
+    are stated facts of the memory that it replaces.
     """
 
     memory_id: str
@@ -32,6 +33,23 @@ class MemoryResult:
     job_id: str | None = None
     failure: "LLMFailure | None" = None
     left_out: int = 0
+    facts_moved: int = 0
+    facts_dropped: int = 0
+
+    @property
+    def moved_facts(self) -> str:
+        """What became of the facts of the memory that it replaces, in words; empty where that had none."""
+        moved = _counted(self.facts_moved, "fact moved to this version", "facts moved to this version")
+        dropped = _counted(
+            self.facts_dropped,
+            "fact is no longer in its text and was left behind",
+            "facts are no longer in its text and were left behind",
+        )
+        return "; ".join(filter(None, (moved, dropped)))
+
+
+def _counted(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}" if count else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Makes the vectors of a workspace anew, by another embedder, while the old ones serve."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from zapomni_core.adding import indexed_text
@@ -9,9 +9,8 @@ from zapomni_core.errors import ConfigurationError
 from zapomni_core.intake import Particulars
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound
-from zapomni_db.store import GraphStore, MemoryStore, Reembedding
+from zapomni_db.store import MemoryStore, Reembedding
 
-OnMade = Callable[[int], Awaitable[None]]
 BATCH = 512
 """Chunks that are kept at a time: about what a killed run has to do again."""
 
@@ -32,32 +31,8 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
             await _embed(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
             done += len(chunks)
             continue
-        await _embed_entities(store, embedder, workspace)
         if await _switch(target, workspace, embedder):
             return done
-
-
-async def embed_entities(store: MemoryStore, embedder: Embedder, workspace: str, on_made: OnMade | None = None) -> int:
-    """Make the vectors that entities of a workspace still wait for, if the store has a graph; how many.
-
-    EmbedderMismatchError where another embedder serves by now.
-    """
-    if not hasattr(store, "graph"):
-        return 0
-    await _check_serving(store, workspace, embedder)
-    return await _embed_entities(store, embedder, workspace, on_made)
-
-
-async def _embed_entities(store: MemoryStore, embedder: Embedder, workspace: str, on_made: OnMade | None = None) -> int:
-    graph: GraphStore | None = getattr(store, "graph", None)
-    done = 0
-    while graph and (entities := await graph.without_vector(workspace, embedder.identity, BATCH)):
-        vectors = await embedder.embed([name for _, name in entities])
-        await graph.fill(embedder.identity, [(one, vector) for (one, _), vector in zip(entities, vectors, strict=True)])
-        done += len(entities)
-        if on_made:
-            await on_made(done)
-    return done
 
 
 async def embed_pending(

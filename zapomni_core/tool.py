@@ -16,8 +16,9 @@ from zapomni_db.errors import InvalidInputError
 class Tool(Protocol):
     """Any object of this shape is a tool; there is nothing to inherit.
 
-    A tool may also have `title`, `output_schema`, `annotations`, `timeout_seconds` and `async check()`, and
-    `unlisted_arguments`: schemas by name of optional arguments that it accepts and does not advertise.
+    A tool may also have `title`, `output_schema`, `annotations`, `timeout_seconds` and `async check()`;
+    `unlisted_arguments`: schemas by name of optional arguments that it accepts and does not advertise, or of arguments that
+    it checks itself; and `instructions`: a sentence that tells a model when to call it, which clients get with the server's.
     """
 
     @property

@@ -4,10 +4,9 @@ import re
 import unicodedata
 
 _RUN = re.compile(r"\w+")
-# Scripts that put no spaces between words, and Hangul, which hangs particles onto names.
-_UNSPACED = re.compile(
-    r"([\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+)"
-)
+# For a class of characters: scripts that put no spaces between words, and Hangul, which hangs particles onto names.
+UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = re.compile(f"([{UNSPACED}]+)")
 _LONGEST_WORD = 64
 
 
@@ -20,6 +19,18 @@ def key_of(name: str) -> str:
     """The same text for all spellings of a name: NFKC, case and white space do not count."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return " ".join(folded.split())
+
+
+def snake_case(words: str) -> str:
+    """A relation or a type as it is kept: `Works at`, `works-at` and `worksAt` are `works_at`, in any script."""
+    words = unicodedata.normalize("NFKC", words)
+    return "_".join("".join(map(_spaced, " " + words, words)).lower().split())
+
+
+def _spaced(before: str, character: str) -> str:
+    if unicodedata.category(character)[0] not in "LMN":
+        return " "
+    return f" {character}" if character.isupper() and not before.isupper() else character
 
 
 def words_of(key: str) -> list[str]:

@@ -133,6 +133,7 @@ class MCPServer:
     async def _serve(self, read: Reader, write: Writer) -> None:
         """Serve in a task of its own: where calls ignore that they are cancelled, the server ends without them."""
         self._progressed = read.progressed
+        self.server.instructions = self._instructions  # tools may have been registered meanwhile
         options = self.server.create_initialization_options()
         serving = asyncio.create_task(self.server.run(read, write, options), name="serving")
         ended = asyncio.create_task(read.ended.wait())
@@ -155,7 +156,7 @@ class MCPServer:
             "zapomni",
             version=version("zapomni"),
             title="Zapomni",
-            instructions=INSTRUCTIONS,
+            instructions=self._instructions,
             cache_hints={"tools/list": hint, "server/discover": hint},
             get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=ListenHandler(self._bus),
@@ -165,6 +166,11 @@ class MCPServer:
         server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember_session)
         server.middleware.clear()  # the SDK's tracing costs 50 µs a message, and nobody has asked for it
         return server
+
+    @property
+    def _instructions(self) -> str:
+        """What the server says of itself, then what the tools that it serves say."""
+        return " ".join([INSTRUCTIONS, *(tool.instructions for tool in self.app.registry if tool.instructions)])
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
         return self.app.registry.get(name).input_schema if name in self.app.registry else None

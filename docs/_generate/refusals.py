@@ -77,6 +77,7 @@ RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("`execute` does not take one argument", {"execute": execute_nothing}),
     ("`title` is no readable text", {"title": "Roll\u202e"}),
     ("`output_schema` is not that of an object", {"output_schema": {"type": "string"}}),
+    ("`instructions` is no text of 10 to 500 characters", {"instructions": "Roll!"}),
     ("`annotations` is no mapping of hints to true or false", {"annotations": {"readOnlyHint": "yes"}}),
     ("`annotations` has an unknown hint", {"annotations": {"safeHint": True}}),
     ("`timeout_seconds` is no positive number", {"timeout_seconds": 0}),

@@ -60,6 +60,7 @@ class TestGraph(FailureContract):
     plugin = zapomni_plugin_graph
     name = "graph"
     calls: ClassVar = {
+        "add_facts": {"memory_id": "nowhere", "facts": [{"subject": "Ada", "relation": "works_at", "object": "Acme"}]},
         "build_graph": {},
         "graph_status": {},
         "get_related": {"entity": "Ada"},

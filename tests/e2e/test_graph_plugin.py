@@ -16,9 +16,10 @@ pytestmark = pytest.mark.xdist_group("graph")
 
 PROJECT = ROOT / "plugins" / "zapomni-plugin-graph"
 GATED = Path(__file__).with_name("gated_extractor.py")
-TOOLS = {"build_graph", "graph_status", "get_related", "search_memory_nodes"}
+TOOLS = {"add_facts", "build_graph", "graph_status", "get_related", "search_memory_nodes"}
 TEXTS = ["Ada Lovelace works at Acme.", "Acme uses PostgreSQL.", "Мария Иванова живёт в Москве."]
-STEP = f'Ada Lovelace —works_at→ Acme [ID: "{TEXTS[0]}"]'
+FACT = {"subject": "Ada Lovelace", "relation": "works_at", "object": "Acme"}
+LINE = f'- Ada Lovelace works_at Acme [ID: "{TEXTS[0]}"]'
 
 
 def run(*command, **options):
@@ -55,8 +56,8 @@ def test_the_plugin_comes_and_goes_and_the_graph_stays(tmp_path, start):
     def assert_the_graph_is_there():
         server = serve()
         assert tools(server) >= TOOLS | {"get_job"}
-        [step] = text_of(server.call("get_related", {"entity": "ada lovelace"})).splitlines()[1:]
-        assert step == f"- {STEP.replace('ID', memory_ids[0])}"
+        lines = text_of(server.call("get_related", {"entity": "ada lovelace"})).splitlines()
+        assert lines[1] == LINE.replace("ID", memory_ids[0])
         assert ask(server, "graph_status")["memories_unread"] == 0
         assert server.close() == 0
 
@@ -69,6 +70,7 @@ def test_the_plugin_comes_and_goes_and_the_graph_stays(tmp_path, start):
 
     server = serve()
     memory_ids = [ask(server, "add_memory", text=text)["memory_id"] for text in TEXTS]
+    assert ask(server, "add_facts", memory_id=memory_ids[0], facts=[FACT])["new"] == 1
     built = ask(server, "build_graph")
     assert (built["status"], built["memories_read"]) == ("success", 3)
     assert "Мария Иванова" in [one["name"] for one in ask(server, "search_memory_nodes", query="Мария")["entities"]]
@@ -152,6 +154,114 @@ def test_a_corrected_key_is_used_by_the_next_server_at_once(start):
         built = ask(server, "build_graph")
         assert (built["status"], built["memories_unread"]) == ("success", 0)
         assert server.close() == 0
+
+
+def test_facts_are_stated_corrected_ended_forgotten_and_restored(start):
+    server = serve(start)
+    first = ask(server, "add_memory", text="Igor owns the parser since 2023. Igor uses Vim.")["memory_id"]
+    second = ask(server, "add_memory", text="Since May 2024 Lena owns the parser.")["memory_id"]
+    third = ask(server, "add_memory", text="Igor gave up Vim in June 2024.")["memory_id"]
+    owned = {"subject": "parser", "relation": "owned_by"}
+    uses = {"subject": "Igor", "relation": "uses", "object": "Vim"}
+    lena = owned | {"object": "Lena", "since": "2024-05", "replaces": True}
+
+    def state(memory_id, *facts):
+        told = ask(server, "add_facts", memory_id=memory_id, facts=list(facts))
+        return told["new"], told["known"], told["ended"]
+
+    def owners(**arguments):
+        return objects(server, "parser", types=["owned_by"], **arguments)
+
+    def editors(**arguments):
+        return objects(server, "Igor", types=["uses"], **arguments)
+
+    assert state(first, owned | {"object": "Igor", "since": "2023"}, uses) == (2, 0, 0)
+    assert state(first, owned | {"object": "Igor", "since": "2023"}, uses) == (0, 2, 0)
+    assert state(second, lena) == (1, 0, 1)
+    assert state(second, lena) == (0, 1, 0)
+    assert state(third, uses | {"until": "2024-06"})[2] == 1
+    assert (owners(), owners(at="2024-01"), owners(at="2024-05-01")) == (["Lena"], ["Igor"], ["Lena"])
+    assert sorted(owners(ended=True)) == ["Igor", "Lena"]
+    assert (editors(), editors(at="2024-05-31"), editors(at="2024-06-01")) == ([], ["Vim"], [])
+
+    ask(server, "delete_memory", memory_id=second)
+    ask(server, "delete_memory", memory_id=third)
+    assert (owners(), owners(at="2024-06"), editors()) == (["Igor"], ["Igor"], ["Vim"])
+    ask(server, "restore_memory", memory_id=second)
+    ask(server, "restore_memory", memory_id=third)
+    assert (owners(), owners(at="2024-01"), editors()) == (["Lena"], ["Igor"], [])
+    assert server.close() == 0
+
+
+def test_a_memory_that_is_replaced_hands_its_facts_on(start):
+    server = serve(start)
+    old = ask(server, "add_memory", text="Ada works at Acme. Ada likes tea.")["memory_id"]
+    facts = [
+        {"subject": "Ada", "relation": "works_at", "object": "Acme"},
+        {"subject": "Ada", "relation": "likes", "object": "tea"},
+    ]
+    ask(server, "add_facts", memory_id=old, facts=facts)
+    answer = server.call("add_memory", {"text": "Ada works at Acme in Berlin.", "replaces": old})
+    assert "1 fact moved to this version" in text_of(answer)
+    [fact] = ask(server, "get_related", entity="Ada")["facts"]
+    assert fact["object"] == "Acme"
+    assert fact["evidence"] == [
+        {"memory_id": answer["structuredContent"]["memory_id"], "quote": "Ada works at Acme in Berlin."}
+    ]
+    assert server.close() == 0
+
+
+def test_facts_that_were_answered_survive_a_server_that_is_killed(start):
+    server = serve(start)
+    memory_id = ask(server, "add_memory", text="One parser and its many owners.")["memory_id"]
+    for number in range(3):
+        fact = {"subject": "parser", "relation": "owned_by", "object": f"Owner {number}", "replaces": True}
+        assert ask(server, "add_facts", memory_id=memory_id, facts=[fact])["new"] == 1
+        batch = [{"subject": f"batch {number}", "relation": "has", "object": f"part {part}"} for part in range(50)]
+        server.request_call("add_facts", {"memory_id": memory_id, "facts": batch})
+        server.process.kill()
+        server.process.wait(60)
+        server = serve(start)
+        assert objects(server, "parser") == [f"Owner {number}"]
+        assert ask(server, "add_facts", memory_id=memory_id, facts=[fact])["known"] == 1
+        told = ask(server, "add_facts", memory_id=memory_id, facts=batch)
+        assert (told["new"], told["known"]) in {(50, 0), (0, 50)}, (
+            "of a call that was not answered, all or nothing is kept"
+        )
+    assert sorted(objects(server, "parser", ended=True)) == [f"Owner {number}" for number in range(3)]
+    assert server.close() == 0
+
+
+def test_clients_that_state_facts_at_once_lose_none(start):
+    servers = [serve(start), serve(start)]
+    memory_id = ask(servers[0], "add_memory", text="Many things are in one list.")["memory_id"]
+    common = [{"subject": "list", "relation": "has", "object": f"thing {number}"} for number in range(20)]
+
+    def calls(which):
+        for number in range(20):
+            own = {"subject": f"client {which}", "relation": "wrote", "object": f"thing {number}"}
+            yield {"memory_id": memory_id, "facts": [common[number], own]}
+
+    asked = [[server.request_call("add_facts", one) for one in calls(which)] for which, server in enumerate(servers)]
+    answers = [server.answer(key)["result"] for server, keys in zip(servers, asked, strict=True) for key in keys]
+    told = [one["structuredContent"] for one in answers]
+    assert [one for one in answers if one.get("isError")] == []
+    assert (sum(one["new"] for one in told), sum(one["known"] for one in told)) == (60, 20)
+    for server in servers:
+        assert ask(server, "graph_status")["facts"] == 60
+        assert len(objects(server, "list", limit=50)) == 20
+        assert server.close() == 0
+
+
+def serve(start):
+    server = start(ZAPOMNI, "serve")
+    server.initialize()
+    return server
+
+
+def objects(server, entity, **arguments):
+    """What the facts about an entity name."""
+    return [fact["object"] for fact in ask(server, "get_related", entity=entity, **arguments)["facts"]]
 
 
 def done(server, job_id):

@@ -38,6 +38,7 @@ class CheckedTool:
     annotations: Mapping[str, bool] = field(default_factory=dict)
     timeout_seconds: float | None = None
     unlisted_arguments: Mapping[str, Any] = field(default_factory=dict)
+    instructions: str = ""
     plugin: str = ""
 
     @cached_property
@@ -89,6 +90,7 @@ def check_tool(tool: Any, *, taken: Callable[[str], bool], plugin: str = "", nam
         annotations=_check_annotations(getattr(tool, "annotations", None)),
         timeout_seconds=_check_timeout(getattr(tool, "timeout_seconds", None)),
         unlisted_arguments=_check_unlisted(getattr(tool, "unlisted_arguments", None)),
+        instructions=_check_instructions(getattr(tool, "instructions", None)),
         plugin=plugin,
     )
 
@@ -171,6 +173,15 @@ def _check_title(title: Any) -> str | None:
     if title is not None and (not isinstance(title, str) or HIDDEN.search(title) or not is_json(title)):
         raise ValueError("Tool title must be readable text")
     return title
+
+
+def _check_instructions(instructions: Any) -> str:
+    if instructions is None:
+        return ""
+    try:
+        return check_description(instructions)
+    except ValueError as error:
+        raise ValueError(str(error).replace("description", "instructions")) from None
 
 
 def _check_annotations(annotations: Any) -> Mapping[str, bool]:

@@ -29,7 +29,7 @@ class EmbedPending:
     """Makes the vectors that the job's workspace waits for."""
 
     async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any]:
-        from zapomni_core.reindexing import embed_entities, embed_pending
+        from zapomni_core.reindexing import embed_pending
 
         async def tell(done: int, total: int) -> None:
             await progress(done / total, f"embedded {done} of {total} chunks")
@@ -37,7 +37,6 @@ class EmbedPending:
         memories, workspace = engine.memories, engine.workspace
         try:
             made = await engine.with_embedder(lambda embedder: embed_pending(memories, embedder, workspace, tell))
-            named = await engine.with_embedder(lambda embedder: embed_entities(memories, embedder, workspace))
         except ProcessingError as error:
             raise Postpone(AWAY_SECONDS, "the embedder fails") from error
         except (ConfigurationError, EmbedderMismatchError) as error:
@@ -45,4 +44,4 @@ class EmbedPending:
         if job.key != AGAIN:
             # What is stored now counts as part of this job, which has looked for the last time: so somebody looks again.
             await engine.submit([NewJob(kind=KIND, key=AGAIN, not_before=datetime.now(UTC) + LATER)])
-        return {"chunks": made, "entities": named}
+        return {"chunks": made}

@@ -27,7 +27,7 @@ def entity_in(text: str, name: str, kind: str = "thing") -> NewEntity:
 def said(text: str, *triple: str, extractor: str = EXTRACTOR, **fields: Any) -> Extraction:
     """The whole text says one relation: subject, type and object, which it spells out."""
     subject, kind, target = triple
-    relation = NewRelation(subject=subject, type=kind, object=target, basis="stated", start=0, end=len(text))
+    relation = NewRelation(subject=subject, type=kind, object=target, basis="extracted", start=0, end=len(text))
     entities = tuple(entity_in(text, name) for name in dict.fromkeys((subject, target)))
     return Extraction(extractor=extractor, entities=entities, relations=(replace(relation, **fields),))
 
@@ -37,10 +37,10 @@ def named(text: str, *names: str, kind: str = "thing", extractor: str = EXTRACTO
     return Extraction(extractor=extractor, entities=tuple(entity_in(text, name, kind) for name in names))
 
 
-async def state(
+async def extract(
     store: Graphed, *triple: str, when: datetime | None = None, workspace: str = WORKSPACE, **fields: Any
 ) -> str:
-    """The id of a new memory that says one relation."""
+    """The id of a new memory in which an extractor read one relation."""
     text = " ".join(triple)
     memory = sample_memory(text, timestamp=when, key="", extraction=said(text, *triple, **fields))
     return (await put(store, memory, workspace)).memory_id

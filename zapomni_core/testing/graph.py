@@ -12,19 +12,20 @@ from zapomni_core.testing.extractions import (
     EXTRACTOR,
     Graphed,
     entity_in,
+    extract,
     mention,
     named,
     relations_of,
     said,
-    state,
     the,
     triples,
 )
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
+from zapomni_core.testing.facts import FactContract
+from zapomni_core.testing.samples import WORKSPACE, sample_memory
 from zapomni_core.testing.stores import add, delete, problems, purge_deleted, put, restore
 from zapomni_core.testing.timelines import TimelineContract
-from zapomni_db.errors import EmbedderMismatchError, InvalidInputError
-from zapomni_db.records import MENTIONED_WITH, Extraction, GraphCounts, NewEntity
+from zapomni_db.errors import InvalidInputError
+from zapomni_db.records import MENTIONED_WITH, STATED, Extraction, GraphCounts, NewEntity
 
 HOSTILE_NAMES = {
     "quotes": 'O\'Neil "the" `boss`; DROP TABLE entity; --',
@@ -38,7 +39,7 @@ HOSTILE_NAMES = {
 }
 
 
-class GraphStoreContract(TimelineContract):
+class GraphStoreContract(FactContract, TimelineContract):
     """What every store with a graph must do.
 
     ```python
@@ -81,7 +82,7 @@ class GraphStoreContract(TimelineContract):
         assert await store.graph.entities_of("elsewhere", added.memory_id) == []
 
     async def test_what_an_extractor_read_in_a_memory_is_counted(self, store: Graphed) -> None:
-        memory_id = await state(store, "Ada", "knows", "Grace")
+        memory_id = await extract(store, "Ada", "knows", "Grace")
         assert await store.graph.reading(WORKSPACE, memory_id, EXTRACTOR) == (2, 1)
         assert await store.graph.reading(WORKSPACE, memory_id, "other") is None
         assert await store.graph.reading("elsewhere", memory_id, EXTRACTOR) is None
@@ -91,27 +92,28 @@ class GraphStoreContract(TimelineContract):
 
     @pytest.mark.parametrize("direction", ["out", "in", "both"])
     async def test_who_is_mentioned_together_is_so_in_both_directions(self, store: Graphed, direction: Any) -> None:
-        await state(store, "Ada", MENTIONED_WITH, "Grace", basis="mention")
+        await extract(store, "Ada", MENTIONED_WITH, "Grace", basis="mention")
         for name in ("Ada", "Grace"):
-            assert await triples(store, name, direction=direction) == [f"Ada {MENTIONED_WITH} Grace"]
+            found = await triples(store, name, direction=direction, types=[MENTIONED_WITH])
+            assert found == [f"Ada {MENTIONED_WITH} Grace"]
 
     async def test_a_relation_has_all_its_evidence(self, store: Graphed) -> None:
-        first = await state(store, "Ada", "knows", "Grace", basis="pattern")
-        second = await state(store, "Ada", "knows", "Grace", extractor="other")
+        first = await extract(store, "Ada", "knows", "Grace", basis="extracted")
+        second = await extract(store, "Ada", "knows", "Grace", extractor="other")
         ((distance, known),) = await relations_of(store, "Ada")
         assert (distance, known.subject.name, known.type, known.object.name) == (1, "Ada", "knows", "Grace")
         by_memory = {one.memory_id: (one.quote, one.start, one.end, one.extractor, one.basis) for one in known.evidence}
         assert by_memory == {
-            first: ("Ada knows Grace", 0, 15, EXTRACTOR, "pattern"),
-            second: ("Ada knows Grace", 0, 15, "other", "stated"),
+            first: ("Ada knows Grace", 0, 15, EXTRACTOR, "extracted"),
+            second: ("Ada knows Grace", 0, 15, "other", "extracted"),
         }
         assert [one.memory_id for one in known.evidence] == [second, first]
 
     async def test_hidden_memories_are_no_evidence(self, store: Graphed) -> None:
-        kept, deleted, replaced = [await state(store, "Ada", "knows", "Grace") for _ in range(3)]
+        kept, deleted, replaced = [await extract(store, "Ada", "knows", "Grace") for _ in range(3)]
         await delete(store, deleted)
         await add(store, "it was somebody else", replaces=replaced)
-        for wanted in ({}, {"superseded": True}, {"at": datetime.now(UTC)}):
+        for wanted in ({}, {"ended": True}, {"at": datetime.now(UTC)}):
             ((_, known),) = await relations_of(store, "Ada", **wanted)
             assert [one.memory_id for one in known.evidence] == [kept], wanted
 
@@ -125,13 +127,11 @@ class GraphStoreContract(TimelineContract):
 
     async def test_recording_twice_is_recording_once(self, store: Graphed) -> None:
         text = "Ada knows Grace"
-        memory_id = await state(store, "Ada", "knows", "Grace")
-        await store.graph.fill(EMBEDDER, [((await the(store, "Ada")).id, sample_vector("Ada"))])
+        memory_id = await extract(store, "Ada", "knows", "Grace")
         before = await relations_of(store, "Ada"), await store.graph.counts(WORKSPACE)
         for _ in range(2):
             assert await store.graph.record(WORKSPACE, memory_id, said(text, "Ada", "knows", "Grace"))
         assert (await relations_of(store, "Ada"), await store.graph.counts(WORKSPACE)) == before
-        assert [name for _, name in await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)] == ["Grace"]
         assert await problems(store) == []
 
     async def test_an_extractor_replaces_what_it_read_before_and_nothing_else(self, store: Graphed) -> None:
@@ -152,8 +152,8 @@ class GraphStoreContract(TimelineContract):
         one = said(text, "Ada", "knows", "Grace")
         twice = replace(one, relations=(*one.relations, *one.relations, replace(one.relations[0], end=3)))
         await put(store, sample_memory(text, extraction=twice))
-        await state(store, "Ada", "likes", "Grace")
-        await state(store, "Ada", "likes", "Grace")
+        await extract(store, "Ada", "likes", "Grace")
+        await extract(store, "Ada", "likes", "Grace")
         assert await triples(store, "Ada") == ["Ada likes Grace", "Ada knows Grace"]
         known = (await relations_of(store, "Ada"))[1][1]
         assert [piece.quote for piece in known.evidence] == ["Ada knows Grace", "Ada"]
@@ -201,16 +201,17 @@ class GraphStoreContract(TimelineContract):
             triple = {"type": "knows"} | fields
             with pytest.raises(InvalidInputError, match="relation"):
                 await store.graph.record(WORKSPACE, memory_id, said(text, "Ada", "knows", "Grace", **triple))
-        with pytest.raises(InvalidInputError, match="extractor"):
-            await store.graph.record(WORKSPACE, memory_id, Extraction(extractor="\ud800"))
+        for extractor in ("\ud800", STATED):
+            with pytest.raises(InvalidInputError, match="extractor"):
+                await store.graph.record(WORKSPACE, memory_id, Extraction(extractor=extractor))
 
     @pytest.mark.parametrize("name", HOSTILE_NAMES.values(), ids=HOSTILE_NAMES)
     async def test_any_name_is_kept_and_found(self, store: Graphed, name: str) -> None:
-        await state(store, name, "is like", "Ada")
+        await extract(store, name, "is like", "Ada")
         shown = " ".join(name.split())
         assert (await the(store, name)).name == shown
         assert await triples(store, "Ada") == [f"{shown} is like Ada"]
-        ((found, score),) = await store.graph.find(WORKSPACE, name, None, None, 1)
+        ((found, score),) = await store.graph.find(WORKSPACE, name, 1)
         assert (found.name, round(score, 6)) == (shown, 1)
 
     async def test_an_existing_memory_gets_what_was_extracted_too(self, store: Graphed) -> None:
@@ -224,42 +225,34 @@ class GraphStoreContract(TimelineContract):
         assert (await the(store, "Ada")).memories == 1
 
     async def test_workspaces_have_graphs_of_their_own(self, store: Graphed) -> None:
-        await state(store, "Ada", "knows", "Grace", workspace="mine")
-        await state(store, "Ada", "knows", "Alan", workspace="yours")
+        await extract(store, "Ada", "knows", "Grace", workspace="mine")
+        await extract(store, "Ada", "knows", "Alan", workspace="yours")
         mine = await the(store, "Ada", "mine")
         assert await triples(store, "Ada", "yours") == ["Ada knows Alan"]
         assert await store.graph.entities("yours", [mine.id, "Grace"]) == []
         assert await store.graph.related("yours", [mine.id]) == ([], [])
-        assert [one.name for one, _ in await store.graph.find("yours", "Ada Grace Alan", None, None, 9)] == [
+        assert [one.name for one, _ in await store.graph.find("yours", "Ada Grace Alan", 9)] == [
             "Ada",
             "Alan",
         ]
-        pending = await store.graph.without_vector("yours", EMBEDDER, 10)
-        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
-        near = await store.graph.find("yours", "", sample_vector("Ada Grace Alan"), EMBEDDER, 9)
-        assert sorted(one.name for one, _ in near) == ["Ada", "Alan"]
         assert await store.graph.counts("mine") == GraphCounts(
-            entities=2, relations=1, superseded=0, mentions=2, memories=1, read={EXTRACTOR: 1}
+            entities=2, facts=1, ended=0, together=0, mentions=2, memories=1, read={EXTRACTOR: 1}
         )
         assert (await store.graph.counts("nobody's")).entities == 0
 
     async def test_a_deleted_memory_takes_what_only_it_says_with_it_and_brings_it_back(self, store: Graphed) -> None:
-        await state(store, "Ada", "knows", "Grace")
-        gone = await state(store, "ADA", "likes", "Alan")
-        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
-        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
+        await extract(store, "Ada", "knows", "Grace")
+        gone = await extract(store, "ADA", "likes", "Alan")
         before = await store.graph.counts(WORKSPACE)
         await delete(store, gone)
         assert await triples(store, "Ada") == ["Ada knows Grace"]
         assert await store.graph.entities(WORKSPACE, ["Alan"]) == []
         assert await store.graph.entities_of(WORKSPACE, gone) == []
-        assert await store.graph.find(WORKSPACE, "Alan", None, None, 5) == []
-        near = await store.graph.find(WORKSPACE, "", sample_vector("Alan Grace"), EMBEDDER, 5)
-        assert "Alan" not in [one.name for one, _ in near]
+        assert await store.graph.find(WORKSPACE, "Alan", 5) == []
         ada = await the(store, "Ada")
         assert (ada.name, ada.mentions, ada.memories) == ("Ada", 1, 1)
         counts = await store.graph.counts(WORKSPACE)
-        assert (counts.entities, counts.relations, counts.mentions, counts.memories) == (2, 1, 2, 1)
+        assert (counts.entities, counts.facts, counts.mentions, counts.memories) == (2, 1, 2, 1)
         assert counts.read == {EXTRACTOR: 1}
         assert await problems(store) == []
         await restore(store, gone)
@@ -278,22 +271,20 @@ class GraphStoreContract(TimelineContract):
         assert await problems(store) == []
 
     async def test_purging_removes_what_only_the_purged_memory_mentioned(self, store: Graphed) -> None:
-        await state(store, "Ada", "knows", "Grace")
-        gone = await state(store, "Ada", "likes", "Alan")
+        await extract(store, "Ada", "knows", "Grace")
+        gone = await extract(store, "Ada", "likes", "Alan")
         await store.graph.record(WORKSPACE, gone, said("Ada likes Alan", "Ada", "likes", "Alan", extractor="other"))
-        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
-        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
         await delete(store, gone)
         assert await purge_deleted(store) == 1
         assert await store.graph.counts(WORKSPACE) == replace(
-            await store.graph.counts(WORKSPACE), entities=2, relations=1, mentions=2
+            await store.graph.counts(WORKSPACE), entities=2, facts=1, mentions=2
         )
-        assert await triples(store, "Ada", superseded=True) == ["Ada knows Grace"]
+        assert await triples(store, "Ada", ended=True) == ["Ada knows Grace"]
         assert await problems(store) == []
 
     async def test_relations_are_followed_in_the_direction_that_is_asked_for(self, store: Graphed) -> None:
-        await state(store, "Ada", "knows", "Grace")
-        await state(store, "Alan", "knows", "Ada")
+        await extract(store, "Ada", "knows", "Grace")
+        await extract(store, "Alan", "knows", "Ada")
         assert await triples(store, "Ada", direction="out") == ["Ada knows Grace"]
         assert await triples(store, "Ada", direction="in") == ["Alan knows Ada"]
         assert sorted(await triples(store, "Ada")) == ["Ada knows Grace", "Alan knows Ada"]
@@ -301,7 +292,7 @@ class GraphStoreContract(TimelineContract):
     async def test_relations_come_by_distance_to_the_depth_that_is_asked_for(self, store: Graphed) -> None:
         chain = ["A", "B", "C", "D", "A"]
         for one, other in pairwise(chain):
-            await state(store, one, "to", other)
+            await extract(store, one, "to", other)
         found = await relations_of(store, "A", depth=9, direction="out")
         assert [(distance, one.object.name) for distance, one in found] == [(1, "B"), (2, "C"), (3, "D"), (4, "A")]
         assert [distance for distance, _ in await relations_of(store, "A", depth=2)] == [1, 1, 2, 2]
@@ -309,9 +300,9 @@ class GraphStoreContract(TimelineContract):
         assert await relations_of(store, "A", depth=0) == []
 
     async def test_relations_of_some_types_are_followed_alone(self, store: Graphed) -> None:
-        await state(store, "A", "knows", "B")
-        await state(store, "A", "likes", "C")
-        await state(store, "C", "knows", "D")
+        await extract(store, "A", "knows", "B")
+        await extract(store, "A", "likes", "C")
+        await extract(store, "C", "knows", "D")
         assert await triples(store, "A", types=["knows"], depth=3) == ["A knows B"]
         assert sorted(await triples(store, "A", types=["knows", "likes"], depth=2)) == [
             "A knows B",
@@ -320,25 +311,29 @@ class GraphStoreContract(TimelineContract):
         ]
         assert await triples(store, "A", types=["' OR 1=1 --"]) == []
 
-    async def test_what_is_only_mentioned_together_comes_after_what_is_said(self, store: Graphed) -> None:
-        for _ in range(3):
-            await state(store, "A", MENTIONED_WITH, "B", basis="mention")
-        await state(store, "A", "knows", "C")
-        assert await triples(store, "A") == ["A knows C", f"A {MENTIONED_WITH} B"]
-        assert await triples(store, "A", limit=1) == ["A knows C"]
+    async def test_co_mentions_are_walked_and_returned_only_where_they_are_asked_for(self, store: Graphed) -> None:
+        await extract(store, "A", MENTIONED_WITH, "B", basis="mention")
+        await extract(store, "A", "knows", "C")
+        await extract(store, "B", "knows", "D")
+        assert await triples(store, "A", depth=3, ended=True) == ["A knows C"]
+        assert await triples(store, "A", types=[MENTIONED_WITH], depth=2) == [f"A {MENTIONED_WITH} B"]
+        found = await triples(store, "A", types=["knows", MENTIONED_WITH], depth=2)
+        assert sorted(found) == ["A knows C", f"A {MENTIONED_WITH} B", "B knows D"]
+        counts = await store.graph.counts(WORKSPACE)
+        assert (counts.facts, counts.ended, counts.together) == (2, 0, 1)
 
     async def test_those_with_most_evidence_come_first_within_the_limit(self, store: Graphed) -> None:
         for count, name in enumerate(["D", "C", "B"], start=1):
             for _ in range(count):
-                await state(store, "A", "knows", name)
-        await state(store, "B", "knows", "E")
+                await extract(store, "A", "knows", name)
+        await extract(store, "B", "knows", "E")
         assert await triples(store, "A", depth=2) == ["A knows B", "A knows C", "A knows D", "B knows E"]
         assert await triples(store, "A", depth=2, limit=2) == ["A knows B", "A knows C"]
         assert await triples(store, "A", limit=0) == []
 
     async def test_several_entities_can_be_asked_for_at_once(self, store: Graphed) -> None:
-        await state(store, "A", "knows", "B")
-        await state(store, "C", "knows", "D")
+        await extract(store, "A", "knows", "B")
+        await extract(store, "C", "knows", "D")
         ids = [(await the(store, name)).id for name in ("A", "B")]
         about, found = await store.graph.related(WORKSPACE, [*ids, "c", ids[0], "no such id", "\ud800"])
         assert [one.name for one in about] == ["A", "B", "C"]
@@ -359,7 +354,7 @@ class GraphStoreContract(TimelineContract):
         await mention(store, "Ada Lovelace, Ada Byron, Grace", "Ada Lovelace", "Ada Byron", "Grace")
 
         async def names(text: str) -> list[str]:
-            found = await store.graph.find(WORKSPACE, text, None, None, 9)
+            found = await store.graph.find(WORKSPACE, text, 9)
             assert all(0 < score <= 1 for _, score in found)
             return [one.name for one, _ in found]
 
@@ -367,74 +362,37 @@ class GraphStoreContract(TimelineContract):
         assert (await names("Where did Grace meet Ada?"))[0] == "Grace"
         assert await names("love") == ["Ada Lovelace"]
         assert [await names(text) for text in ("nobody", "", "\0", "' OR 1=1", '"*"')] == [[]] * 5
-        assert len(await store.graph.find(WORKSPACE, "Ada", None, None, 1)) == 1
+        assert len(await store.graph.find(WORKSPACE, "Ada", 1)) == 1
         with pytest.raises(InvalidInputError, match="text"):
             await names("\ud800")
-
-    async def test_entities_are_found_by_vector(self, store: Graphed) -> None:
-        await mention(store, "feline, dog, bird", "feline", "dog", "bird")
-        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
-        meaning = {"feline": "small cat", "dog": "loyal hound", "bird": "winged thing"}
-        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(meaning[name])) for entity_id, name in pending])
-        assert await store.graph.without_vector(WORKSPACE, EMBEDDER, 10) == []
-        found = await store.graph.find(WORKSPACE, "cat", sample_vector("cat"), EMBEDDER, 3)
-        assert found[0][0].name == "feline"
-        assert 0 < found[0][1] <= 1
-        assert (await store.graph.find(WORKSPACE, "", sample_vector("cat"), EMBEDDER, 1))[0][0].name == "feline"
-        both = await store.graph.find(WORKSPACE, "dog", sample_vector("cat"), EMBEDDER, 3)
-        assert [one.name for one, _ in both][:2] == ["dog", "feline"]
-
-    async def test_entities_without_a_vector_can_be_asked_for_by_workspace(self, store: Graphed) -> None:
-        await mention(store, "cat", "cat")
-        there = await put(store, sample_memory("dog"), "elsewhere")
-        named = Extraction(extractor="x", entities=(NewEntity(name="dog", type="animal", spans=((0, 3),)),))
-        assert await store.graph.record("elsewhere", there.memory_id, named)
-        assert [name for _, name in await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)] == ["cat"]
-        assert [name for _, name in await store.graph.without_vector("elsewhere", EMBEDDER, 10)] == ["dog"]
-
-    async def test_vectors_belong_to_an_embedder(self, store: Graphed) -> None:
-        await mention(store, "cat", "cat")
-        another = replace(EMBEDDER, model="another", dimension=8)
-        ((entity_id, _),) = await store.graph.without_vector(WORKSPACE, EMBEDDER, 10)
-        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector("cat")), ("no such id", sample_vector("cat"))])
-        assert await store.graph.without_vector(WORKSPACE, another, 10) == [(entity_id, "cat")]
-        for vector in (sample_vector("cat", 8), sample_vector("cat")):
-            with pytest.raises(EmbedderMismatchError, match="another"):
-                await store.graph.find(WORKSPACE, "?", vector, another, 3)
-        with pytest.raises(InvalidInputError, match="vector"):
-            await store.graph.fill(another, [(entity_id, sample_vector("cat"))])
 
     async def test_another_store_answers_every_question_from_now(self, store: Graphed, other: Graphed) -> None:
         """What it was asked before, and what it answered then, changes nothing."""
 
         async def told() -> tuple[Any, ...]:
-            found = await other.graph.find(WORKSPACE, "Ada", sample_vector("Ada"), EMBEDDER, 9)
+            found = await other.graph.find(WORKSPACE, "Ada", 9)
             (_, unread), counts = await other.graph.unread(WORKSPACE, "x", 9), await other.graph.counts(WORKSPACE)
             entities = await other.graph.entities(WORKSPACE, ["Ada"])
-            pending = await other.graph.without_vector(WORKSPACE, EMBEDDER, 9)
-            return len(entities), len(found), unread, counts.entities, len(pending), await triples(other, "Ada")
+            return len(entities), len(found), unread, counts.entities, await triples(other, "Ada")
 
-        assert await told() == (0, 0, 0, 0, 0, [])
-        memory = await state(store, "Ada", "knows", "Grace")
-        assert await told() == (1, 1, 1, 2, 2, ["Ada knows Grace"])
+        assert await told() == (0, 0, 0, 0, [])
+        memory = await extract(store, "Ada", "knows", "Grace")
+        assert await told() == (1, 1, 1, 2, ["Ada knows Grace"])
         assert [one.name for one in await other.graph.entities_of(WORKSPACE, memory)] == ["Ada", "Grace"]
         assert await other.graph.reading(WORKSPACE, memory, "x") is None
-        pending = await store.graph.without_vector(WORKSPACE, EMBEDDER, 9)
-        await store.graph.fill(EMBEDDER, [(entity_id, sample_vector(name)) for entity_id, name in pending])
-        assert await told() == (1, 2, 1, 2, 0, ["Ada knows Grace"])
         await store.graph.record(WORKSPACE, memory, Extraction(extractor="x"))
-        assert await told() == (1, 2, 0, 2, 0, ["Ada knows Grace"])
+        assert await told() == (1, 1, 0, 2, ["Ada knows Grace"])
         assert await other.graph.reading(WORKSPACE, memory, "x") == (0, 0)
         await delete(store, memory)
         assert (await told())[:4] == (0, 0, 0, 0)
         assert await other.graph.entities_of(WORKSPACE, memory) == []
 
     async def test_another_store_sees_at_once_what_was_recorded(self, store: Graphed, other: Graphed) -> None:
-        first = await state(store, "Ada", "knows", "Grace")
+        first = await extract(store, "Ada", "knows", "Grace")
         assert await triples(other, "Ada") == ["Ada knows Grace"]
         await delete(other, first)
         assert await triples(store, "Ada") == []
-        states = [state(where, "Ada", "knows", f"Friend {number}") for number in range(8) for where in (store, other)]
+        states = [extract(where, "Ada", "knows", f"Friend {number}") for number in range(8) for where in (store, other)]
         await asyncio.gather(*states)
         for where in (store, other):
             assert len(await relations_of(where, "Ada")) == 8

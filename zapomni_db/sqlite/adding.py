@@ -14,7 +14,7 @@ from zapomni_db.sqlite.changes import record_all
 from zapomni_db.sqlite.chunks import ChunkRow
 from zapomni_db.sqlite.embedders import Embedder
 from zapomni_db.sqlite.facets import facets_of, keep_facets
-from zapomni_db.sqlite.graph.recording import record_row
+from zapomni_db.sqlite.graph.record import move_facts, record_row
 from zapomni_db.sqlite.hiding import replace, restore_row
 from zapomni_db.sqlite.ids import new_id
 from zapomni_db.sqlite.memories import Row
@@ -75,11 +75,14 @@ def _followed(
     connection: apsw.Connection, memory: NewMemory, row: Row, outcome: Outcome, enqueuing: Enqueuing
 ) -> Added:
     """What became of a memory, once what comes with it is done too."""
+    moved = dropped = 0
     if memory.replaces is not None and memory.replaces != row.uid:
-        replace(connection, memory.replaces, row, memory.by)
+        old = replace(connection, memory.replaces, row, memory.by)
+        moved, dropped = move_facts(connection, old, row, memory.text) if old else (0, 0)
     if memory.extraction is not None:
         record_row(connection, row, memory.text, memory.extraction)
-    return Added(row.uid, row.chunks, outcome, enqueuing.enqueue_for(row.workspace, row.uid, memory.jobs))
+    jobs = enqueuing.enqueue_for(row.workspace, row.uid, memory.jobs)
+    return Added(row.uid, row.chunks, outcome, jobs, facts_moved=moved, facts_dropped=dropped)
 
 
 def _insert(connection: apsw.Connection, additions: Sequence[Addition], embedders_of: Sequence[Embedder]) -> list[Row]:

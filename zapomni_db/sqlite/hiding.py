@@ -9,7 +9,7 @@ from zapomni_db.records import Change, Memory
 from zapomni_db.sqlite import memories, values
 from zapomni_db.sqlite.changes import record
 from zapomni_db.sqlite.facets import drop_facets, keep_facets
-from zapomni_db.sqlite.graph import upkeep
+from zapomni_db.sqlite.graph import timeline
 from zapomni_db.sqlite.memories import Row
 
 
@@ -50,7 +50,7 @@ def _delete(connection: apsw.Connection, row: Row, by: str) -> bool:
         return False
     connection.execute("UPDATE memory SET deleted_at = ? WHERE id = ?", (time.time_ns() // 1000, row.id))
     if row.is_live:
-        upkeep.hide(connection, row.id)
+        timeline.hide(connection, row.id)
     record(connection, row.workspace, row.id, "deleted", by)
     return True
 
@@ -74,7 +74,7 @@ def _reinstate(connection: apsw.Connection, row: Row, by: str) -> str:
         restore_row(connection, same, by)
         return same.uid
     connection.execute("UPDATE memory SET deleted_at = NULL, replaced_by = NULL WHERE id = ?", (row.id,))
-    upkeep.show(connection, row.id)
+    timeline.show(connection, row.id)
     record(connection, row.workspace, row.id, "restored", by)
     return row.uid
 
@@ -85,23 +85,24 @@ def restore_row(connection: apsw.Connection, row: Row, by: str) -> bool:
         return False
     connection.execute("UPDATE memory SET deleted_at = NULL WHERE id = ?", (row.id,))
     if row.replaced_by is None:
-        upkeep.show(connection, row.id)
+        timeline.show(connection, row.id)
     record(connection, row.workspace, row.id, "restored", by)
     return True
 
 
-def replace(connection: apsw.Connection, uid: str, new: Row, by: str) -> None:
-    """Let a memory take the place of another, which must be live, unless it has that place already."""
+def replace(connection: apsw.Connection, uid: str, new: Row, by: str) -> Row | None:
+    """Let a memory take the place of another, which must be live; the other one, or None if it had its place already."""
     old = memories.find(connection, new.workspace, uid)
     if old and old.replaced_by == new.uid:
-        return
+        return None
     if old is None or not old.is_live:
         raise MemoryNotFoundError(
             "There is no such memory to replace in this workspace, or it was deleted or replaced before."
         )
     connection.execute("UPDATE memory SET replaced_by = ? WHERE id = ?", (new.uid, old.id))
-    upkeep.hide(connection, old.id)
+    timeline.hide(connection, old.id)
     record(connection, new.workspace, old.id, "replaced", by)
+    return old
 
 
 def delete_replaced(connection: apsw.Connection, new: Row) -> None:

@@ -15,7 +15,7 @@ from zapomni_db.sqlite.connections import impatient, one
 from zapomni_db.sqlite.conversations import messages, vectors
 from zapomni_db.sqlite.embedders import drop_vectors
 from zapomni_db.sqlite.facets import drop_facets
-from zapomni_db.sqlite.graph.forgetting import forget_memory
+from zapomni_db.sqlite.graph.record import forget_memory
 from zapomni_db.sqlite.hiding import delete_replaced
 from zapomni_db.sqlite.memories import Row
 from zapomni_db.sqlite.terms import drop_terms

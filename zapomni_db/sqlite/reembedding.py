@@ -11,7 +11,6 @@ from zapomni_db.sqlite import chunks, embedders
 from zapomni_db.sqlite.changes import record, record_reload
 from zapomni_db.sqlite.connections import one
 from zapomni_db.sqlite.embedders import Embedder
-from zapomni_db.sqlite.graph import vectors as entity_vectors
 from zapomni_db.sqlite.values import integers
 
 BATCH = 1000  # vectors forgotten in one transaction: others wait for it
@@ -93,7 +92,6 @@ def forget_some(connection: apsw.Connection, workspace: str) -> bool:
         numbers = integers(one(connection, _OTHERS, workspace, _shift(embedder), BATCH))
         if len(numbers):
             embedders.forget_vectors(connection, numbers)
-        if len(numbers) or entity_vectors.forget(connection, workspace, embedder, BATCH):
             return True
     embedders.forget_unused(connection)
     return False

@@ -11,7 +11,7 @@ from zapomni_db.sqlite.job_table import create_job_table
 from zapomni_db.sqlite.witness import Note
 
 APPLICATION_ID = 0x5A61706F  # "Zapo"
-VERSION = 11
+VERSION = 12
 """Of the format. A file of another version is refused."""
 
 # Terms are the core's: FTS5 must not split or fold them again. Of its tokenizers only "ascii" leaves everything beyond ASCII

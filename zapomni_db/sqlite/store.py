@@ -39,7 +39,7 @@ from zapomni_db.sqlite.chunks import found
 from zapomni_db.sqlite.connections import last_change, transaction
 from zapomni_db.sqlite.conversations.conversations import SQLiteConversations
 from zapomni_db.sqlite.failures import shown
-from zapomni_db.sqlite.graph.graph import SQLiteGraph
+from zapomni_db.sqlite.graph.store import SQLiteGraph
 from zapomni_db.sqlite.jobs import SQLiteJobs
 from zapomni_db.sqlite.restoring import restore_backup
 from zapomni_db.sqlite.search import LiveChunks

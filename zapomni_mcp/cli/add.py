@@ -150,6 +150,8 @@ def show_added(session: Session, result: "MemoryResult") -> None:
     session.out.text(one_line(result.text_preview))
     if result.replaced:
         session.out.text(f"It replaces {result.replaced}, which zapomni get still shows.")
+    if result.moved_facts:
+        session.out.text(f"{result.moved_facts}.")
     if result.entities_extracted is not None:
         session.out.text(_of_entities(result))
 

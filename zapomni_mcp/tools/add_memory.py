@@ -112,6 +112,8 @@ def _readable(result: MemoryResult) -> str:
     ]
     if result.replaced:
         lines.append(f"Replaces: {result.replaced}, which get_memory still shows")
+    if result.moved_facts:
+        lines.append(f"Facts: {result.moved_facts}")
     if result.entities_extracted is not None:
         lines.append(_of_entities(result))
     return "\n".join(lines)
@@ -134,6 +136,8 @@ def _left_out(count: int) -> str:
 
 def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded | AddMemoryQueued:
     message = _HEADLINES[result.outcome]
+    if result.moved_facts:
+        message = f"{message} {result.moved_facts}."
     kept: dict[str, Any] = {
         "episode_id": result.memory_id,
         "memory_id": result.memory_id,

@@ -1,7 +1,9 @@
 """The plugin over a real store: what it needs to be run, and parts that a test can hold up or break."""
 
 import asyncio
+import re
 import time
+from itertools import combinations
 
 import pytest
 import zapomni_plugin_graph
@@ -9,24 +11,22 @@ import zapomni_plugin_graph
 from zapomni_core import providers
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.llm import LLMFailure
-from zapomni_core.plugin import Extraction, MemoryEngine, NewEntity, ProcessingError, Provider, hookimpl
+from zapomni_core.plugin import (
+    MENTIONED_WITH,
+    Extraction,
+    MemoryEngine,
+    NewEntity,
+    NewRelation,
+    ProcessingError,
+    Provider,
+    hookimpl,
+)
 from zapomni_core.settings import Settings
 from zapomni_core.testing import running
 from zapomni_core.testing.embedder import HashingEmbedder
 
 PATIENCE = 60
 AWAY = LLMFailure("RATE_LIMIT", "Later.", True, "Wait.", retry_after_seconds=0.05, transient=True)
-
-
-class BrittleEmbedder(HashingEmbedder):
-    """An embedder that fails once it is told to."""
-
-    broken = False
-
-    async def embed(self, texts, **options):
-        if self.broken:
-            raise OSError("cannot read the weights")
-        return await super().embed(texts, **options)
 
 
 class PacedExtractor:
@@ -63,17 +63,36 @@ class PacedExtractor:
         """There is nothing to close."""
 
 
+class PairsExtractor:
+    """Reads capitalised words, and that every two of them are mentioned together."""
+
+    name = "pairs"
+
+    async def extract(self, text, *, timestamp=None):
+        places = {found[0]: found.span() for found in re.finditer(r"[A-Z]\w+", text)}
+        entities = tuple(NewEntity(name=name, type="name", spans=(span,)) for name, span in places.items())
+        relations = tuple(
+            NewRelation(subject=one, type=MENTIONED_WITH, object=other, basis="mention", start=0, end=len(text))
+            for one, other in combinations(places, 2)
+        )
+        return Extraction(extractor=self.name, entities=entities, relations=relations)
+
+    async def close(self):
+        """There is nothing to close."""
+
+
 class Parts:
-    """A plugin that offers the two."""
+    """A plugin that offers these, and an embedder."""
 
     def __init__(self):
-        self.embedder = BrittleEmbedder(name="brittle")
+        self.embedder = HashingEmbedder(name="hashing")
         self.extractor = PacedExtractor()
 
     @hookimpl
     def zapomni_providers(self):
         return [
-            Provider(kind="embedder", name="brittle", factory=lambda _: self.embedder),
+            Provider(kind="embedder", name="hashing", factory=lambda _: self.embedder),
+            Provider(kind="extractor", name="pairs", factory=lambda _: PairsExtractor()),
             Provider(kind="extractor", name="paced", factory=lambda _: self.extractor),
         ]
 
@@ -93,7 +112,7 @@ def graph_app(parts, store):
     """An app with the plugin and a store that stays when it is closed."""
 
     def open_app(wait_seconds=25, **settings):
-        given = {"store": store, "embedder": "brittle", **settings}
+        given = {"store": store, "embedder": "hashing", **settings}
         given["plugins"] = {"graph": {"wait_seconds": wait_seconds}}
         return running(zapomni_plugin_graph, providers, parts, name="graph", settings=given)
 
@@ -114,7 +133,7 @@ async def remember(parts, store):
 
 @pytest.fixture
 def until():
-    """What `find` finds, as soon as that is something."""
+    """Waits for what `find` finds."""
 
     async def look(find):
         deadline = time.monotonic() + PATIENCE

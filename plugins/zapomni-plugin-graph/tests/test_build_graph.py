@@ -1,5 +1,5 @@
 import pytest
-from zapomni_plugin_graph.building import build_job
+from zapomni_plugin_graph.job import build_job
 
 from zapomni_core.plugin import MemoryEngine
 from zapomni_core.settings import Settings
@@ -16,14 +16,24 @@ async def build(app, **arguments):
     return (await app.call("build_graph", arguments))["structuredContent"]
 
 
-async def test_memories_are_read_offline_by_rules(graph_app, remember):
+async def test_names_are_extracted_offline(graph_app, remember):
     async with graph_app() as app:
         await remember(*TEXTS)
         answer = await app.call("build_graph")
     told = answer["structuredContent"]
     assert (told["status"], told["memories_read"], told["memories_unread"]) == ("success", 3, 0)
-    assert (told["extractor"], told["entities"], told["relations"]) == ("rules", 6, 3)
-    assert text_of(answer) == "Read 3 memories. The graph has 6 entities and 3 relations."
+    assert (told["extractor"], told["entities"], told["facts"]) == ("names", 6, 0)
+    assert text_of(answer) == ("Read 3 memories. The graph has 6 entities, 0 current facts and 3 co-mentions.")
+
+
+async def test_stated_facts_stay_when_the_graph_is_built_anew(graph_app, remember):
+    async with graph_app() as app:
+        [memory_id, *_] = await remember(*TEXTS)
+        fact = {"subject": "Ada Lovelace", "relation": "works_at", "object": "Acme"}
+        await app.call("add_facts", {"memory_id": memory_id, "facts": [fact]})
+        await build(app)
+        assert (await build(app, rebuild=True))["facts"] == 1
+        assert (await build(app, memory_ids=[memory_id]))["facts"] == 1
 
 
 async def test_only_what_is_new_is_read(graph_app, remember, parts):
@@ -41,7 +51,7 @@ async def test_a_rebuild_reads_all_again_and_changes_nothing(graph_app, remember
         await remember(*TEXTS)
         first, again = await build(app), await build(app, rebuild=True)
     assert again["memories_read"] == 3
-    assert (again["entities"], again["relations"]) == (first["entities"], first["relations"])
+    assert [again[key] for key in ("entities", "facts")] == [first[key] for key in ("entities", "facts")]
 
 
 async def test_selected_memories_are_read_again_and_no_others(graph_app, remember, parts):
@@ -49,7 +59,7 @@ async def test_selected_memories_are_read_again_and_no_others(graph_app, remembe
         _, grace, _ = await remember("Ada", "Grace", "Alan")
         told = await build(app, memory_ids=[grace, grace])
         assert (told["memories_read"], told["memories_unread"]) == (1, 2)
-        assert told["message"].endswith("Not in the graph yet: 2 memories; call build_graph.")
+        assert told["message"].endswith("Not extracted yet: 2 memories; call build_graph.")
         assert (await build(app, memory_ids=[grace]))["memories_read"] == 1
     assert parts.extractor.read == ["Grace", "Grace"]
 
@@ -166,24 +176,11 @@ async def test_a_memory_that_cannot_be_read_does_not_hold_up_the_others(graph_ap
     assert told["message"].startswith("Read 2 memories. 1 memory could not be read; the server's log says why.")
 
 
-async def test_a_broken_embedder_costs_vectors_and_nothing_else(graph_app, remember, parts):
-    async with graph_app() as app:
-        await remember(*TEXTS)
-        parts.embedder.broken = True
-        told = await build(app)
-        assert (told["status"], told["memories_read"], told["entities"]) == ("degraded", 3, 6)
-        assert "found by words alone" in told["message"]
-        parts.embedder.broken = False
-        assert (await build(app))["status"] == "success"
-        identity = parts.embedder.identity
-        assert await app.app.engine.graph.without_vector("default", identity, 10) == []
-
-
 async def test_a_job_that_fails_for_good_is_an_error_that_says_so(graph_app, store):
     engine = MemoryEngine(Settings(store=store))
     [job] = await engine.jobs.enqueue("default", [build_job(engine)])
     for number in range(8):  # as if its process had been killed each time
-        assert await engine.jobs.claim(engine.workspace, ["build_graph:rules"], f"worker {number}", lease_seconds=0)
+        assert await engine.jobs.claim(engine.workspace, ["build_graph:names"], f"worker {number}", lease_seconds=0)
     await engine.close()
     async with graph_app() as app:
         told = await build(app)

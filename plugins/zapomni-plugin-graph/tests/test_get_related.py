@@ -6,17 +6,26 @@ TEXTS = (
     "Ada Lovelace works at Acme since 2019.",
     "Since 2021 Ada Lovelace works at Initech.",
     "Initech uses PostgreSQL.",
-    "We met Grace Hopper and Ada Lovelace in Berlin.",
+    "We met Grace and Ada Lovelace in Berlin.",
 )
+WORKS = {"subject": "Ada Lovelace", "relation": "works_at", "subject_type": "person"}
+USES = {"subject": "Initech", "relation": "uses", "object": "PostgreSQL"}
 
 
 @pytest.fixture
 async def app(graph_app, remember):
-    """The graph of a few memories, whose ids are in `ids`."""
-    async with graph_app() as app:
+    """The graph of a few memories, whose ids are in `ids`. Nobody has extracted names from them."""
+    async with graph_app(extractor="pairs") as app:
         app.ids = await remember(*TEXTS)
-        await app.call("build_graph")
+        await state(app, app.ids[0], WORKS | {"object": "Acme", "since": "2019"})
+        await state(app, app.ids[1], WORKS | {"object": "Initech", "since": "2021", "replaces": True})
+        await state(app, app.ids[2], USES)
         yield app
+
+
+async def state(app, memory_id, *facts):
+    answer = await app.call("add_facts", {"memory_id": memory_id, "facts": list(facts)})
+    assert not answer["isError"], text_of(answer)
 
 
 async def ask(app, **arguments):
@@ -25,35 +34,75 @@ async def ask(app, **arguments):
 
 
 def steps(told):
-    return [(one["distance"], one["subject"], one["type"], one["object"]) for one in told["relations"]]
+    return [(one["distance"], one["subject"], one["relation"], one["object"]) for one in told["facts"]]
 
 
-async def test_each_relation_comes_with_the_memory_that_says_it_and_its_words(app):
+async def test_each_fact_comes_with_its_dates_and_the_memory_that_says_it(app):
     text, told = await ask(app, entity="Ada Lovelace", types=["works_at"])
-    [relation] = told["relations"]
-    assert relation["basis"] == "pattern"
-    assert relation["evidence"] == [{"memory_id": app.ids[1], "quote": TEXTS[1]}]
-    assert relation["valid_from"] == "2021-01-01T00:00:00Z"
-    assert relation.keys().isdisjoint({"valid_until", "superseded_at"}), "what has no time says nothing of it"
-    assert text.splitlines()[1] == f'- Ada Lovelace —works_at→ Initech (since 2021) [{app.ids[1]}: "{TEXTS[1]}"]'
+    assert told["facts"] == [
+        {
+            "subject": "Ada Lovelace",
+            "relation": "works_at",
+            "object": "Initech",
+            "since": "2021-01-01",
+            "basis": "stated",
+            "evidence": [{"memory_id": app.ids[1], "quote": TEXTS[1]}],
+            "distance": 1,
+        }
+    ]
+    assert text.splitlines() == [
+        "1 fact about Ada Lovelace (person, 2 memories):",
+        f'- Ada Lovelace works_at Initech (since 2021) [{app.ids[1]}: "{TEXTS[1]}"]',
+    ]
+
+
+async def test_what_there_is_nothing_to_say_of_is_left_out(app):
+    _, told = await ask(app, entity="PostgreSQL")
+    assert told.keys() == {"status", "message", "processing_time_ms", "about", "count", "facts"}
+    assert told["facts"][0].keys().isdisjoint({"since", "until", "ended_by"})
 
 
 async def test_names_are_found_however_they_are_spelled_and_by_id(app):
     _, told = await ask(app, entity=" ADA  lovelace")
     [entity] = told["about"]
     assert entity["name"] == "Ada Lovelace"
-    assert (await ask(app, entity=entity["entity_id"]))[1]["relations"] == told["relations"]
+    assert (await ask(app, entity=entity["entity_id"]))[1]["facts"] == told["facts"]
 
 
-async def test_what_is_only_mentioned_together_is_said_to_be_such_and_comes_last(app):
-    text, told = await ask(app, entity="Ada Lovelace")
-    assert [one["basis"] for one in told["relations"]] == ["pattern", "mention", "mention"]
-    assert "Grace Hopper and Ada Lovelace are mentioned together [" in text
-    assert "mentioned_with" not in text
+async def test_what_is_mentioned_together_comes_last_in_one_line(app):
+    await app.call("build_graph")
+    text, told = await ask(app, entity="Initech")
+    assert sorted(one["relation"] for one in told["facts"]) == ["uses", "works_at"]
+    names = {one["name"]: one["memories"] for one in told["mentioned_with"]}
+    assert names == {"Since": 1, "Ada": 1, "Lovelace": 1, "PostgreSQL": 1}
+    last = text.splitlines()[-1]
+    assert last.startswith("mentioned with: ")
+    assert "PostgreSQL (1)" in last
+
+
+async def test_of_what_is_mentioned_together_the_five_most_frequent_are_shown(graph_app, remember):
+    async with graph_app(extractor="pairs") as app:
+        await remember("Kafka, Acme, Bravo, Charlie, Delta, Echo, Foxtrot.", "Kafka and Acme.", "Acme met Kafka again.")
+        await app.call("build_graph")
+        text, told = await ask(app, entity="Kafka")
+    assert told["mentioned_with"][0] == {"name": "Acme", "memories": 3}
+    assert len(told["mentioned_with"]) == 5
+    assert (told["count"], told["facts"]) == (0, [])
+    assert text.splitlines()[0] == "No facts about Kafka (3 memories) that meet the request."
+    assert text.splitlines()[1].startswith("mentioned with: Acme (3), ")
+
+
+async def test_what_is_mentioned_together_is_shown_with_its_evidence_where_the_types_ask_for_it(app):
+    await app.call("build_graph")
+    text, told = await ask(app, entity="Grace", types=["mentioned_with"])
+    assert {one["basis"] for one in told["facts"]} == {"mention"}
+    assert told["count"] == 4
+    assert f'are mentioned together [{app.ids[3]}: "{TEXTS[3]}"]' in text
+    assert "mentioned_with" not in told
 
 
 async def test_deeper_steps_follow_the_nearer_ones(app):
-    text, told = await ask(app, entity="Ada Lovelace", depth=2, types=["works_at", "uses"])
+    text, told = await ask(app, entity="Ada Lovelace", depth=2)
     assert steps(told) == [(1, "Ada Lovelace", "works_at", "Initech"), (2, "Initech", "uses", "PostgreSQL")]
     assert [line for line in text.splitlines() if line.endswith("away:")] == ["1 step away:", "2 steps away:"]
 
@@ -62,9 +111,9 @@ async def test_deeper_steps_follow_the_nearer_ones(app):
     ("direction", "related"),
     [("out", ["PostgreSQL"]), ("in", ["Ada Lovelace"]), ("both", ["Ada Lovelace", "PostgreSQL"])],
 )
-async def test_relations_can_be_asked_for_by_direction(app, direction, related):
+async def test_facts_can_be_asked_for_by_direction(app, direction, related):
     _, told = await ask(app, entity="Initech", direction=direction)
-    ends = {name for one in told["relations"] for name in (one["subject"], one["object"])}
+    ends = {name for one in told["facts"] for name in (one["subject"], one["object"])}
     assert sorted(ends - {"Initech"}) == related
 
 
@@ -72,50 +121,51 @@ async def test_relations_can_be_asked_for_by_direction(app, direction, related):
     "moment", ["2020", "2020-06", "2020-06-01", "2020-06-01T10:00:00", "2020-06-01T10:00:00+03:00"]
 )
 async def test_what_was_true_at_a_moment_can_be_asked_for(app, moment):
-    text, told = await ask(app, entity="Ada Lovelace", types=["works_at"], at=moment)
+    text, told = await ask(app, entity="Ada Lovelace", at=moment)
     assert steps(told) == [(1, "Ada Lovelace", "works_at", "Acme")]
-    assert "(2019 to 2021, superseded)" in text
+    assert f"(2019 to 2021, ended by {app.ids[1]})" in text
 
 
-async def test_what_is_true_only_later_hides_nothing_and_says_so(graph_app, remember):
-    async with graph_app() as app:
-        await remember("Anna lives in Berlin.", "From 2099 Anna lives in Paris.")
-        await app.call("build_graph")
-        text, _ = await ask(app, entity="Anna", types=["lives_in"])
-    assert "—lives_in→ Berlin (until 2099) [" in text
-    assert "—lives_in→ Paris (from 2099 on) [" in text
+async def test_what_is_true_only_later_hides_nothing_and_says_so(app):
+    anna = {"subject": "Anna", "relation": "lives_in"}
+    await state(
+        app, app.ids[3], anna | {"object": "Berlin"}, anna | {"object": "Paris", "since": "2099", "replaces": True}
+    )
+    text, told = await ask(app, entity="Anna")
+    assert "lives_in Berlin (until 2099) [" in text
+    assert "lives_in Paris (from 2099 on) [" in text
+    assert told["count"] == 2
 
 
 async def test_what_is_over_comes_only_if_asked_for(app):
-    _, told = await ask(app, entity="Acme")
-    assert told["count"] == 0
-    _, told = await ask(app, entity="Acme", include_superseded=True)
-    [relation] = told["relations"]
-    assert relation["valid_until"] == "2021-01-01T00:00:00Z"
-    assert relation["superseded_at"] >= relation["learned_at"]
+    assert (await ask(app, entity="Acme"))[1]["count"] == 0
+    _, told = await ask(app, entity="Acme", ended=True)
+    [fact] = told["facts"]
+    assert (fact["since"], fact["until"], fact["ended_by"]) == ("2019-01-01", "2021-01-01", app.ids[1])
 
 
 async def test_a_limit_is_kept(app):
-    text, told = await ask(app, entity="Ada Lovelace", limit=1)
+    text, told = await ask(app, entity="Initech", limit=1)
     assert (told["count"], told["truncated"]) == (1, True)
-    assert text.startswith("The first 1 relation of Ada Lovelace (person, 3 memories); there are more (limit 1):")
-    text, told = await ask(app, entity="Ada Lovelace", limit=3)
-    assert (told["count"], told["truncated"]) == (3, False)
-    assert text.startswith("3 relations of Ada Lovelace")
+    assert text.startswith("The first 1 fact about Initech (")
+    assert text.splitlines()[0].endswith("; there are more (limit 1):")
+    text, told = await ask(app, entity="Initech", limit=2)
+    assert (told["count"], "truncated" in told) == (2, False)
+    assert text.startswith("2 facts about Initech")
 
 
-async def test_no_relations_is_an_answer(app):
-    text, told = await ask(app, entity="PostgreSQL", direction="out")
-    assert (told["status"], told["relations"]) == ("success", [])
+async def test_where_no_fact_meets_the_request_the_others_are_named(app):
+    text, told = await ask(app, entity="Ada Lovelace", types=["married_to"])
+    assert (told["status"], told["facts"]) == ("success", [])
     assert text == (
-        "No relations of PostgreSQL (name, 1 memory) that meet the request. "
-        "There are relations of these types, some perhaps superseded: uses."
+        "No facts about Ada Lovelace (person, 2 memories) that meet the request. "
+        "There are facts of these relations, some perhaps over: works_at."
     )
 
 
-async def test_an_entity_without_relations_is_told_as_such(graph_app, remember):
-    async with graph_app() as app:
-        await remember("ABC-123.")
+async def test_an_entity_without_facts_is_answered_as_such(graph_app, remember):
+    async with graph_app(extractor="paced") as app:
+        await remember("ABC-123")
         await app.call("build_graph")
         text, _ = await ask(app, entity="ABC-123")
     assert text.endswith("that meet the request.")
@@ -126,63 +176,51 @@ async def test_types_are_taken_in_other_words_too(app):
     assert steps(told) == [(1, "Ada Lovelace", "works_at", "Initech")]
 
 
-async def test_types_that_are_not_there_are_answered_with_those_that_are(app):
-    text, told = await ask(app, entity="Ada Lovelace", types=["married_to"])
-    assert told["count"] == 0
-    assert text.endswith("some perhaps superseded: mentioned_with, works_at.")
-
-
-@pytest.mark.parametrize("direction", ["out", "in"])
-async def test_who_is_mentioned_with_whom_has_no_direction(app, direction):
-    _, told = await ask(app, entity="Grace Hopper", direction=direction)
-    assert {one["basis"] for one in told["relations"]} == {"mention"}
-
-
-async def test_what_has_ended_is_said_to_be_over(graph_app, remember):
-    async with graph_app() as app:
-        await remember("Bob Dylan worked at Acme until 2020.")
-        await app.call("build_graph")
-        text, _ = await ask(app, entity="Bob Dylan", types=["worked_at"])
+async def test_what_has_ended_is_said_to_be_over(app):
+    await state(app, app.ids[3], {"subject": "Bob", "relation": "worked_at", "object": "Acme", "until": "2020"})
+    text, _ = await ask(app, entity="Bob", ended=True)
     assert "(until 2020, over)" in text
 
 
 async def test_one_can_start_from_a_memory(app):
     text, told = await ask(app, memory_id=app.ids[2])
     assert told["episode_id"] == app.ids[2]
-    assert [one["name"] for one in told["about"]] == ["Initech", "PostgreSQL"]
+    assert sorted(one["name"] for one in told["about"]) == ["Initech", "PostgreSQL"]
     assert (1, "Ada Lovelace", "works_at", "Initech") in steps(told)
-    assert text.startswith("2 relations of Initech (name, 2 memories), PostgreSQL (name, 1 memory):")
+    assert text.startswith("2 facts about ")
 
 
-async def test_a_memory_that_was_not_read_says_how_to_read_it(app, remember):
-    [new] = await remember("Alan Turing lives in Manchester.")
-    text, told = await ask(app, memory_id=new)
+async def test_what_a_memory_mentions_is_not_said_to_be_mentioned_with_itself(app):
+    await app.call("build_graph", {"memory_ids": [app.ids[3]]})
+    _, told = await ask(app, memory_id=app.ids[3])
+    assert "mentioned_with" not in told
+
+
+async def test_a_memory_that_says_nothing_yet_says_what_to_do(app):
+    text, told = await ask(app, memory_id=app.ids[3])
     assert (told["status"], told["count"], told["about"]) == ("success", 0, [])
-    assert text.startswith(f"No entity was read in memory {new}; if it is new, build_graph")
+    assert text.startswith(f"No entity is known in memory {app.ids[3]}; add_facts states what it says")
 
 
 async def test_many_starts_are_named_in_short(app, remember):
-    names = ["Alan Turing", "Kurt Gödel", "Alonzo Church", "Emmy Noether", "David Hilbert", "Sofia Kovalevskaya"]
-    [crowd] = await remember(f"Present were {', '.join(names)}.")
+    [crowd] = await remember("Present: Turing, Church, Noether, Hilbert, Kovalevskaya.")
     await app.call("build_graph")
     text, told = await ask(app, memory_id=crowd)
-    assert len(told["about"]) > 5
-    assert text.splitlines()[0].endswith(", …:")
+    assert len(told["about"]) == 6
+    assert ", … that meet the request." in text
 
 
-async def test_an_unknown_entity_comes_with_the_nearest_names(app):
-    text, told = await ask(app, entity="Ada")
+async def test_an_unknown_entity_comes_with_similar_names(app):
+    await app.call("build_graph")
+    text, told = await ask(app, entity="Lovelaces Ada")
     assert (told["error_type"], told["error_code"], told["status_code"]) == ("not_found", "ENTITY_NOT_FOUND", 404)
-    assert text == (
-        "Error: There is no entity 'Ada' in the graph. Near by name: Ada Lovelace. "
-        "search_memory_nodes finds entities by meaning."
-    )
+    assert text.startswith("Error: There is no entity 'Lovelaces Ada' in the graph. Similar names: ")
+    assert text.endswith("search_memory finds memories by meaning.")
 
 
-async def test_an_unknown_entity_may_be_in_memories_that_are_not_read(app, remember):
-    await remember("Alan Turing lives in Manchester.")
+async def test_an_unknown_entity_may_be_in_memories_that_are_not_read(app):
     _, told = await ask(app, entity="Turing")
-    assert "Not in the graph yet: 1 memory; call build_graph." in told["suggestion"]
+    assert "Not extracted yet: 4 memories; call build_graph." in told["suggestion"]
 
 
 async def test_what_only_a_deleted_memory_says_does_not_show(app):
@@ -195,11 +233,18 @@ async def test_what_only_a_deleted_memory_says_does_not_show(app):
     assert (await ask(app, entity="PostgreSQL"))[1]["count"] == 1
 
 
-async def test_several_memories_that_say_the_same_are_one_relation(app, remember):
-    await remember("Everybody knows that Initech uses PostgreSQL.")
-    await app.call("build_graph")
+async def test_a_fact_is_current_again_when_what_ended_it_is_deleted(app):
+    await app.app.engine.delete_memory(app.ids[1])
+    assert steps((await ask(app, entity="Ada Lovelace"))[1]) == [(1, "Ada Lovelace", "works_at", "Acme")]
+    await app.app.engine.restore_memory(app.ids[1])
+    assert steps((await ask(app, entity="Ada Lovelace"))[1]) == [(1, "Ada Lovelace", "works_at", "Initech")]
+
+
+async def test_several_memories_that_say_the_same_are_one_fact(app, remember):
+    [again] = await remember("Everybody knows that Initech uses PostgreSQL.")
+    await state(app, again, USES)
     text, told = await ask(app, entity="PostgreSQL")
-    assert len(told["relations"][0]["evidence"]) == 2
+    assert len(told["facts"][0]["evidence"]) == 2
     assert text.endswith("] and 1 more")
 
 

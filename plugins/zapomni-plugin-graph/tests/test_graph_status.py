@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from zapomni_plugin_graph.building import build_job
+from zapomni_plugin_graph.job import build_job
 
 from zapomni_core.plugin import MemoryEngine
 from zapomni_core.settings import Settings
@@ -15,7 +15,8 @@ async def ask(app):
 async def test_an_empty_store_wants_memories(graph_app):
     async with graph_app() as app:
         text, told = await ask(app)
-    assert (told["entities"], told["relations"], told["memories_unread"], told["job"]) == (0, 0, 0, None)
+    assert (told["entities"], told["facts"], told["memories_unread"]) == (0, 0, 0)
+    assert "job" not in told, "what there is nothing to say of is left out"
     assert text.endswith("Next: add memories: there are none yet.")
 
 
@@ -23,20 +24,27 @@ async def test_memories_that_are_not_in_the_graph_are_counted(graph_app, remembe
     async with graph_app() as app:
         await remember("Ada Lovelace works at Acme.", "Grace Hopper lives in London.")
         text, told = await ask(app)
-    assert (told["memories_read"], told["memories_unread"], told["extractor"]) == (0, 2, "rules")
-    assert text.endswith("Next: build_graph, which reads what is not in the graph yet: 2 memories.")
+    assert (told["memories_read"], told["memories_unread"], told["extractor"]) == (0, 2, "names")
+    assert text.endswith("Next: build_graph, which reads 2 memories more.")
 
 
 async def test_a_graph_that_is_complete_says_so(graph_app, remember):
-    async with graph_app() as app:
-        await remember("Ada Lovelace works at Acme since 2019.", "Since 2021 Ada Lovelace works at Initech.")
+    async with graph_app(extractor="pairs") as app:
+        _, newer = await remember("Ada works at Acme.", "Since 2021 Ada works at Initech.")
         await app.call("build_graph")
+        facts = [
+            {"subject": "Ada", "relation": "works_at", "object": "Acme", "until": "2021"},
+            {"subject": "Ada", "relation": "works_at", "object": "Initech", "since": "2021"},
+        ]
+        await app.call("add_facts", {"memory_id": newer, "facts": facts})
         text, told = await ask(app)
-    assert (told["entities"], told["relations"], told["superseded"], told["memories_read"]) == (3, 1, 1, 2)
-    assert text.splitlines() == [
-        "The graph has 3 entities and 1 relation (1 superseded); extractor 'rules' has read 2 of 2 memories.",
-        "Next: none: all memories are in the graph. get_related and search_memory_nodes ask it.",
-    ]
+    assert (told["entities"], told["facts"], told["ended"], told["together"]) == (4, 1, 1, 4)
+    assert (told["memories_read"], told["memories_unread"]) == (2, 0)
+    assert text.splitlines()[0] == (
+        "The graph has 4 entities, 1 current fact (1 ended) and 4 co-mentions; "
+        "extractor 'pairs' has read 2 of 2 memories."
+    )
+    assert text.splitlines()[1].startswith("Next: nothing to do")
 
 
 async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, parts, until):
@@ -48,7 +56,7 @@ async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, p
 
         async def half():
             text, told = await ask(app)
-            return (text, told) if told["job"]["progress"] else None
+            return (text, told) if told["job"].get("progress") else None
 
         text, told = await until(half)
     assert (told["job"]["job_id"], told["job"]["state"], told["job"]["progress"]) == (job_id, "running", 0.5)
@@ -59,7 +67,7 @@ async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, p
 async def test_a_job_that_failed_is_shown_until_another_is_done(graph_app, store, remember):
     engine = MemoryEngine(Settings(store=store))
     [job] = await engine.jobs.enqueue("default", [build_job(engine)])
-    claimed = await engine.jobs.claim(engine.workspace, ["build_graph:rules"], "test", 60)
+    claimed = await engine.jobs.claim(engine.workspace, ["build_graph:names"], "test", 60)
     await engine.jobs.fail(claimed.id, "test", "StoreFullError: no room in /home/ada", None)
     await engine.close()
     async with graph_app() as app:
@@ -70,7 +78,7 @@ async def test_a_job_that_failed_is_shown_until_another_is_done(graph_app, store
         assert "/home" not in text
         assert "Next: build_graph" in text
         await app.call("build_graph")
-        assert (await ask(app))[1]["job"] is None
+        assert "job" not in (await ask(app))[1]
 
 
 async def test_a_job_that_is_tried_again_says_after_what(graph_app, store, remember):
@@ -87,7 +95,7 @@ async def test_a_job_that_is_tried_again_says_after_what(graph_app, store, remem
 async def test_a_job_that_waits_for_something_says_to_see_to_it(graph_app, store, remember):
     engine = MemoryEngine(Settings(store=store))
     [job] = await engine.jobs.enqueue("default", [build_job(engine)])
-    await engine.jobs.claim(engine.workspace, ["build_graph:rules"], "test", 60)
+    await engine.jobs.claim(engine.workspace, ["build_graph:names"], "test", 60)
     later = datetime.now(UTC) + timedelta(hours=1)
     await engine.jobs.release(job.id, "test", later, "LLM API key is invalid. Check your OPENAI_API_KEY.")
     await engine.close()
@@ -95,4 +103,4 @@ async def test_a_job_that_waits_for_something_says_to_see_to_it(graph_app, store
         await remember("Ada Lovelace works at Acme.")
         text, _ = await ask(app)
     assert f"Job {job.id} is queued; LLM API key is invalid. Check your OPENAI_API_KEY." in text
-    assert "Next: see to what the job waits for" in text
+    assert "Next: remove what the job waits for" in text

@@ -28,7 +28,7 @@ async def test_memories_are_read_by_the_model(asking, remember):
     assert (told["status"], told["extractor"], told["memories_read"], told["entities"]) == ("success", "llm", 2, 1)
 
 
-async def test_what_rules_have_read_is_still_unread_by_the_model(graph_app, asking, remember):
+async def test_what_was_read_offline_is_still_unread_by_the_model(graph_app, asking, remember):
     await remember("Ada has a cat.")
     async with graph_app() as app:
         await app.call("build_graph")
@@ -48,7 +48,7 @@ async def test_while_the_model_is_away_the_job_waits_and_says_why(asking, rememb
     assert "It waits: LLM API key is invalid" in text_of(answer)
     assert (job.state, job.attempts) == ("queued", 0)
     assert "LLM API key is invalid" in text_of(status)
-    assert "Next: see to what the job waits for" in text_of(status)
+    assert "Next: remove what the job waits for" in text_of(status)
 
 
 async def test_the_answer_tells_a_program_what_the_job_waits_for(asking, remember, server):
@@ -92,7 +92,7 @@ async def test_a_memory_that_the_model_answers_with_nonsense_is_left_out(asking,
     assert (told["status"], told["memories_read"], told["memories_unread"]) == ("degraded", 0, 1)
 
 
-async def test_what_was_asked_of_the_model_is_not_read_by_rules(graph_app, asking, remember, server):
+async def test_what_was_asked_of_the_model_is_not_read_offline(graph_app, asking, remember, server):
     await remember("Ada has a cat.")
     server.always(refuse(401))
     async with asking() as app:
@@ -101,5 +101,5 @@ async def test_what_was_asked_of_the_model_is_not_read_by_rules(graph_app, askin
         await app.app.engine.jobs.retry("default")
         told = (await app.call("build_graph"))["structuredContent"]
         job = await app.app.engine.get_job(job_id)
-    assert told["extractor"] == "rules"
+    assert told["extractor"] == "names"
     assert (job.kind, job.state) == ("build_graph:llm", "queued")

@@ -1,11 +1,28 @@
-"""What memories speak of, as a graph: entities, how they are related, and the sentence that says so."""
+"""What memories say about people, projects and things, as a graph: facts that agents state, each with its evidence."""
 
-from pydantic import BaseModel
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from zapomni_core.plugin import Extractor, JobKind, MemoryEngine, Provider, ProviderContext, Tool, hookimpl
-from zapomni_plugin_graph.settings import GraphSettings
+
+if TYPE_CHECKING:
+    import click
 
 __all__ = ["GraphSettings"]
+
+
+class GraphSettings(BaseModel):
+    """`[plugins.graph]` in zapomni.toml, or ZAPOMNI_PLUGINS__GRAPH__WAIT_SECONDS in the environment."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    wait_seconds: float = Field(
+        5.0,
+        ge=0,
+        le=25,
+        description="How long build_graph waits for its job before it answers that the work goes on in the background.",
+    )
 
 
 @hookimpl
@@ -15,7 +32,7 @@ def zapomni_settings() -> type[BaseModel]:
 
 @hookimpl
 def zapomni_providers() -> list[Provider]:
-    summary = "Reads memories and keeps the entities and relations that they speak of."
+    summary = "Extracts entities and relations from memories and keeps them in the graph."
     return [
         Provider(kind="job", name="build_graph", factory=make_build_job, summary=summary),
         Provider(
@@ -35,9 +52,16 @@ def zapomni_tools(engine: MemoryEngine, settings: GraphSettings) -> list[Tool]:
     return make_tools(engine, settings.wait_seconds)
 
 
+@hookimpl
+def zapomni_commands(engine: MemoryEngine) -> "list[click.Command]":
+    from zapomni_plugin_graph.cli import make_command
+
+    return [make_command(engine)]
+
+
 def make_build_job(_context: ProviderContext) -> JobKind:
     """The kind of job that the tool build_graph queues."""
-    from zapomni_plugin_graph.building import BuildGraph
+    from zapomni_plugin_graph.job import BuildGraph
 
     return BuildGraph()
 

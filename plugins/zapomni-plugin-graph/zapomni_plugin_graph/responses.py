@@ -1,32 +1,88 @@
 """The structured answers of the graph tools, beside the readable text."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, time
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, SkipValidation, TypeAdapter, WithJsonSchema
+from pydantic import BaseModel, Field, SkipValidation, WithJsonSchema
 
-from zapomni_core.plugin import DegradedResponse, Entity, Evidence, Job, QueuedResponse, Relation, SuccessResponse
+from zapomni_core.plugin import DegradedResponse, Entity, Job, QueuedResponse, Relation, SuccessResponse
 
-Basis = Literal["stated", "pattern", "mention"]
+SHOWN_EVIDENCE = 3
+MIDNIGHT = time()
 
-MOST_EVIDENCE = 3
+FACT_SCHEMA = {
+    "type": "object",
+    "description": "subject, relation, object; since, until, ended_by (a memory ID) where there is one; "
+    "basis (stated, extracted or mention), evidence (the newest: memory_id, quote), distance (in steps).",
+    "required": ["subject", "relation", "object"],
+}
+"""Plain on purpose: every answer is checked against its schema, and an answer may have hundreds of facts."""
+
+Fact = Annotated[dict[str, Any], WithJsonSchema(FACT_SCHEMA)]
+
+
+def fact_record(relation: Relation) -> dict[str, Any]:
+    """A fact as JSON, without its evidence."""
+    record: dict[str, Any] = {
+        "subject": relation.subject.name,
+        "relation": relation.type,
+        "object": relation.object.name,
+    }
+    if relation.valid_from:
+        record["since"] = moment_text(relation.valid_from)
+    if relation.valid_until:
+        record["until"] = moment_text(relation.valid_until)
+    if relation.ended_by:
+        record["ended_by"] = relation.ended_by
+    return record
+
+
+def fact_with_evidence(relation: Relation) -> dict[str, Any]:
+    """A fact as JSON, with how it is known."""
+    evidence = [{"memory_id": one.memory_id, "quote": one.quote} for one in relation.evidence[:SHOWN_EVIDENCE]]
+    return fact_record(relation) | {"basis": basis_of(relation), "evidence": evidence}
+
+
+def basis_of(relation: Relation) -> str:
+    """The best of how a relation is known."""
+    found = {one.basis for one in relation.evidence}
+    return "stated" if "stated" in found else "extracted" if "extracted" in found else "mention"
+
+
+def moment_text(moment: datetime) -> str:
+    """A moment in ISO 8601: a date where it is the first moment of a day, else to the second."""
+    moment = moment.astimezone(UTC)
+    if moment.time() == MIDNIGHT:
+        return moment.date().isoformat()
+    return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+class AddFactsResponse(SuccessResponse):
+    """What became of the facts of a call."""
+
+    memory_id: str
+    new: int = Field(ge=0)
+    known: int = Field(ge=0)
+    ended: int = Field(ge=0)
+    also_current: SkipValidation[list[Fact]] = Field(
+        default_factory=list,
+        exclude_if=lambda facts: not facts,
+        description="Other current facts with the same subject and relation.",
+    )
 
 
 class EntityAnswer(BaseModel):
-    """Something that memories speak of."""
+    """An entity of the graph."""
 
     entity_id: str
     name: str
     type: str
-    mentions: int = Field(description="How many places name it.")
     memories: int = Field(description="How many memories name it.")
 
     @classmethod
     def of(cls, entity: Entity) -> "EntityAnswer":
-        return cls(
-            entity_id=entity.id, name=entity.name, type=entity.type, mentions=entity.mentions, memories=entity.memories
-        )
+        return cls(entity_id=entity.id, name=entity.name, type=entity.type, memories=entity.memories)
 
 
 class EntityFound(EntityAnswer):
@@ -36,84 +92,40 @@ class EntityFound(EntityAnswer):
 
     @classmethod
     def scored(cls, entity: Entity, score: float) -> "EntityFound":
-        return cls(**EntityAnswer.of(entity).model_dump(), score=round(min(max(score, 0.0), 1.0), 4))
+        return cls(**EntityAnswer.of(entity).model_dump(), score=round(min(max(score, 0.0), 1.0), 2))
 
 
-STEP_SCHEMA = {
-    "type": "object",
-    "description": "distance (in steps), subject, type, object, basis (stated, pattern, or mention: only named together), "
-    "learned_at, valid_from, valid_until, superseded_at (times, where there is one), "
-    f"evidence (the newest {MOST_EVIDENCE} at most: memory_id, quote).",
-    "required": ["distance", "subject", "type", "object", "basis", "evidence"],
-}
-"""Plain on purpose: every answer is checked against its schema, and an answer may have hundreds of steps."""
-_moment = TypeAdapter(datetime).serializer.to_python  # as in all answers, at a third of the cost of `isoformat`
+class Mentioned(BaseModel):
+    """An entity that is mentioned together with another, in how many memories (10: or more)."""
 
-
-def step_record(distance: int, relation: Relation) -> dict[str, Any]:
-    """One step in the graph as JSON, with the memories that say it."""
-    _, subject, kind, target, valid_from, valid_until, learned_at, _, superseded_at, evidence = relation
-    step = {
-        "distance": distance,
-        "subject": subject.name,
-        "type": kind,
-        "object": target.name,
-        "basis": evidence[0].basis if len(evidence) == 1 else _best_basis(evidence),
-        "learned_at": _moment(learned_at, mode="json"),
-        "evidence": [{"memory_id": one.memory_id, "quote": one.quote} for one in evidence[:MOST_EVIDENCE]],
-    }
-    if valid_from:
-        step["valid_from"] = _moment(valid_from, mode="json")
-    if valid_until:
-        step["valid_until"] = _moment(valid_until, mode="json")
-    if superseded_at:
-        step["superseded_at"] = _moment(superseded_at, mode="json")
-    return step
-
-
-def _best_basis(evidence: Sequence[Evidence]) -> Basis:
-    found = {one.basis for one in evidence}
-    return "stated" if "stated" in found else "pattern" if "pattern" in found else "mention"
+    name: str
+    memories: int
 
 
 class GetRelatedResponse(SuccessResponse):
-    """What is around an entity or a memory."""
+    """What is known about an entity, or about what a memory speaks of."""
 
     about: list[EntityAnswer] = Field(description="Where the steps begin.")
     count: int = Field(ge=0)
-    truncated: bool = Field(default=False, description="Whether there are more than `limit`.")
-    relations: SkipValidation[list[Annotated[dict[str, Any], WithJsonSchema(STEP_SCHEMA)]]] = Field(
-        description="The nearest first, then those with most evidence."
+    truncated: bool = Field(
+        default=False, exclude_if=lambda is_cut: not is_cut, description="Whether there are more facts than `limit`."
     )
-
-
-def record_of(response: BaseModel) -> dict[str, Any]:
-    """A response as JSON. Steps are JSON already, and may be hundreds: they are neither checked nor copied here."""
-    if isinstance(response, GetRelatedResponse):
-        return response.model_dump(mode="json", exclude={"relations"}) | {"relations": response.relations}
-    return response.model_dump(mode="json")
+    facts: SkipValidation[list[Fact]] = Field(description="The nearest first, then those with most evidence.")
+    mentioned_with: Sequence[Mentioned] = Field(default=(), exclude_if=lambda others: not others)
 
 
 class SearchNodesResponse(SuccessResponse):
-    """Entities by words and by meaning, best first."""
+    """Entities by the words of their names, best first."""
 
     count: int = Field(ge=0)
-    likely: bool = Field(description="Whether any of them is probably meant.")
-    entities: list[EntityFound]
-
-
-class SearchNodesByWordsResponse(DegradedResponse):
-    """Entities by words alone: the embedder failed."""
-
-    count: int = Field(ge=0)
-    likely: bool = Field(description="Whether any of them is probably meant.")
     entities: list[EntityFound]
 
 
 class _Graph(BaseModel):
     entities: int = Field(ge=0)
-    relations: int = Field(ge=0)
-    extractor: str = Field(description="Who reads the memories.")
+    facts: int = Field(ge=0, description="Current facts.")
+    ended: int = Field(ge=0, description="Facts that are over.")
+    extractor: str = Field(description="What extracts entities from memories.")
     memories_unread: int = Field(ge=0, description="How many memories it has not read.")
 
 
@@ -138,12 +150,12 @@ class BuildGraphQueuedResponse(QueuedResponse):
 
 
 class JobAnswer(BaseModel):
-    """The job that builds the graph, or has failed to."""
+    """The job that builds the graph, or that failed to."""
 
     job_id: str
     state: Literal["queued", "running", "done", "failed"]
     progress: float | None = Field(default=None, ge=0, le=1)
-    message: str = ""
+    message: str = Field(default="", exclude_if=lambda message: not message)
 
     @classmethod
     def of(cls, job: Job) -> "JobAnswer":
@@ -153,7 +165,7 @@ class JobAnswer(BaseModel):
 class GraphStatusResponse(_Graph, SuccessResponse):
     """How much graph there is, and what to do next."""
 
-    superseded: int = Field(ge=0, description="Relations that a later one took the place of.")
+    together: int = Field(ge=0, description="Pairs of entities that are mentioned together.")
     memories_read: int = Field(ge=0)
     job: JobAnswer | None = None
     next_step: str

@@ -13,7 +13,6 @@ from zapomni_core.provider import Provider, Providers
 from zapomni_core.reindexing import count_pending
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.extractions import named
 from zapomni_db.sqlite import SQLiteStore
 
 
@@ -65,16 +64,6 @@ async def test_vectors_that_are_waited_for_are_made_by_the_embedder_that_serves(
     assert stats.embedder.name == "new"
     result = await open_engine(OLD, NEW).search_memory("violin")
     assert (result.chunks_without_vector, result.hits[0].text) == (0, "The violin is in the attic")
-
-
-async def test_entities_are_embedded_and_found_by_the_embedder_that_serves(open_engine):
-    engine = await switched(open_engine)
-    text = "Ada Lovelace knows Grace Hopper"
-    memory = await open_engine(OLD, NEW).add_memory(text)
-    await engine.graph.record("default", memory.memory_id, named(text, "Ada Lovelace", "Grace Hopper"))
-    assert await engine.embed_entities() == 2
-    serving = await engine.memories.embedder(engine.workspace)
-    assert (serving.name, await engine.graph.without_vector("default", serving, 9)) == ("new", [])
 
 
 async def test_a_process_that_has_not_the_embedder_leaves_the_job_to_others(open_engine):

@@ -24,6 +24,7 @@ from zapomni_core.sessions import MemoryManager
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.errors import DatabaseError, InvalidInputError, MemoryNotFoundError
+from zapomni_db.records import NewFact
 from zapomni_db.sqlite import SQLiteStore
 
 HOSTILE = {
@@ -596,3 +597,13 @@ async def test_an_extractor_that_needs_no_llm_is_never_made_up_for_later(tmp_pat
         await engine.add_memory("text")
     assert (await engine.get_stats()).total_memories == 0
     await engine.close()
+
+
+async def test_facts_move_to_the_memory_that_replaces_theirs(engine):
+    old = (await engine.add_memory("Ada has a piano and an organ")).memory_id
+    facts = [NewFact(subject="Ada", relation="has", object=name) for name in ("piano", "organ")]
+    await engine.graph.state_facts(engine.workspace, old, facts)
+    result = await engine.add_memory("Ada has a piano and a harp", replaces=old)
+    assert (result.facts_moved, result.facts_dropped) == (1, 1)
+    [fact] = await engine.graph.facts(engine.workspace)
+    assert (fact.object.name, fact.evidence[0].memory_id) == ("piano", result.memory_id)

@@ -7,8 +7,8 @@ from itertools import combinations
 import apsw
 import pytest
 
-from zapomni_core.testing.extractions import mention, named, relations_of, said, state, the, triples
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_memory, sample_vector
+from zapomni_core.testing.extractions import extract, mention, named, relations_of, said, the, triples
+from zapomni_core.testing.samples import WORKSPACE, sample_memory
 from zapomni_core.testing.stores import add, delete, put
 from zapomni_db.records import Extraction, NewEntity, NewRelation
 from zapomni_db.sqlite import SQLiteStore
@@ -40,7 +40,7 @@ async def test_hidden_entities_take_no_place_from_those_that_are_found(store):
     await mention(store, "Person Zoe", "Person Zoe")
     await delete(store, gone)
     for text in ("person", "pers"):
-        assert [one.name for one, _ in await store.graph.find(WORKSPACE, text, None, None, 5)] == ["Person Zoe"]
+        assert [one.name for one, _ in await store.graph.find(WORKSPACE, text, 5)] == ["Person Zoe"]
 
 
 async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store):
@@ -48,12 +48,12 @@ async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store)
     text = "Ada " + " ".join(names)
     entities = tuple(NewEntity(name=name, type="person", spans=()) for name in ("Ada", *names))
     relations = tuple(
-        NewRelation(subject="Ada", type="knows", object=name, basis="mention", start=0, end=3) for name in names
+        NewRelation(subject="Ada", type="knows", object=name, basis="extracted", start=0, end=3) for name in names
     )
     extraction = Extraction(extractor="x", entities=entities, relations=relations)
     await put(store, sample_memory(text, extraction=extraction))
-    await state(store, "Ada", "knows", "Friend 700")
-    await state(store, "Friend 700", "knows", "Grace")
+    await extract(store, "Ada", "knows", "Friend 700")
+    await extract(store, "Friend 700", "knows", "Grace")
     assert (await triples(store, "Ada", limit=3))[0] == "Ada knows Friend 700"
     assert len(await relations_of(store, "Ada", limit=1400)) == 1400
     assert len(await relations_of(store, "Ada", limit=9999, depth=2)) == 1501
@@ -63,8 +63,8 @@ async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store)
 async def test_relations_that_are_met_from_both_ends_take_no_place_of_others(store):
     names = [f"Friend {number}" for number in range(6)]
     for one, other in combinations(names, 2):
-        await state(store, one, "knows", other)
-    await state(store, "Friend 5", "knows", "Grace")
+        await extract(store, one, "knows", other)
+    await extract(store, "Friend 5", "knows", "Grace")
     for limit in range(1, 17):
         found = await relations_of(store, "Friend 0", depth=2, limit=limit)
         assert len({relation.id for _, relation in found}) == limit
@@ -72,7 +72,7 @@ async def test_relations_that_are_met_from_both_ends_take_no_place_of_others(sto
 
 
 async def test_only_the_newest_evidence_is_given(store):
-    ids = [await state(store, "Ada", "knows", "Grace") for _ in range(12)]
+    ids = [await extract(store, "Ada", "knows", "Grace") for _ in range(12)]
     await delete(store, ids[-1])
     ((_, known),) = await relations_of(store, "Ada")
     assert [piece.memory_id for piece in known.evidence] == ids[-2:0:-1]
@@ -83,21 +83,8 @@ async def test_common_words_do_not_keep_a_name_from_being_found(store):
     entities = tuple(NewEntity(name=name, type="team", spans=()) for name in names)
     extraction = Extraction(extractor="x", entities=entities)
     await put(store, sample_memory("teams", extraction=extraction))
-    found = await store.graph.find(WORKSPACE, "team 1199", None, None, 3)
+    found = await store.graph.find(WORKSPACE, "team 1199", 3)
     assert found[0][0].name == "Team 1199"
-
-
-async def test_the_vectors_of_entities_go_with_their_embedder(store, path):
-    await mention(store, "cat", "cat")
-    await store.graph.fill(EMBEDDER, [((await the(store, "cat")).id, sample_vector("cat"))])
-    another = type(EMBEDDER)("another", "words", 40)
-    (chunk,), _ = await store.pending(WORKSPACE, another, 9)
-    await store.fill(WORKSPACE, another, [(chunk[0], sample_vector("cat", 40))])
-    await store.graph.fill(another, [((await the(store, "cat")).id, sample_vector("cat", 40))])
-    await store.switch(WORKSPACE, another)
-    assert len(await store.graph.without_vector(WORKSPACE, EMBEDDER, 9)) == 1
-    assert await store.graph.without_vector(WORKSPACE, another, 9) == []
-    assert await store.check() == []
 
 
 async def test_concurrent_records_of_one_memory_are_each_whole(store):
@@ -124,12 +111,8 @@ DAMAGE = {
     "DELETE FROM evidence": "relations have no evidence",
     "UPDATE relation SET evidence = 7": "relations are not counted rightly",
     "UPDATE relation SET object = 99": "relations lack one of their entities",
-    "UPDATE relation SET superseded_by = 99": "relations are superseded by one that is not there",
-    "INSERT INTO period VALUES(99, 0, 0, 0, 0, 0, 0)": "1 periods belong to no relation",
-    "INSERT INTO entity_vector VALUES(99, x'00', 0)": "1 vectors of entities belong to no entity",
-    "DELETE FROM entity_code": "1 vectors of entities have no code",
-    "DELETE FROM entity_vector": "1 codes of entities have no vector",
-    "UPDATE entity_vector SET crc = crc + 1": "1 vectors of entities are not what was stored",
+    "UPDATE relation SET ended_by = 99": "relations were ended by a memory that is not live",
+    "INSERT INTO period VALUES(99, 0, 0, 0, 0)": "1 periods belong to no relation",
     "UPDATE entity SET key = 'other' WHERE id = 1": "1 entities are not what was stored",
     "UPDATE spelling SET name = 'other' WHERE id = 1": "1 spellings are not what was stored",
     "UPDATE relation SET type = 'other'": "1 relations are not what was stored",
@@ -138,8 +121,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("statement", DAMAGE, ids=range(len(DAMAGE)))
 async def test_damage_to_the_graph_is_noticed(store, path, statement):
-    await state(store, "Ada", "knows", "Grace")
-    await store.graph.fill(EMBEDDER, [((await the(store, "Ada")).id, sample_vector("Ada"))])
+    await extract(store, "Ada", "knows", "Grace")
     assert await store.check() == []
     await store.close()
     change(path, statement)
@@ -180,10 +162,3 @@ async def test_purging_a_memory_that_nobody_read_leaves_the_graph_alone(store):
     await store.purge(WORKSPACE, [gone])
     assert (await the(store, "Ada")).memories == 1
     assert await store.check() == []
-
-
-async def test_a_vector_finds_nothing_where_no_entity_has_one(store):
-    await mention(store, "Ada", "Ada")
-    assert await store.graph.find(WORKSPACE, "?", sample_vector("Ada"), EMBEDDER, 3) == []
-    found = await store.graph.find(WORKSPACE, "Ada", sample_vector("Ada"), EMBEDDER, 3)
-    assert [one.name for one, _ in found] == ["Ada"]

@@ -209,6 +209,11 @@ def test_register_tool_description_with_hidden_characters(server, hidden):
     expect_refusal(server, LocalTool(description=f"Add a memory{hidden}, please"), ValueError, "hidden characters")
 
 
+@pytest.mark.parametrize("instructions", [5, "short", "x" * 501, "Call it often.\u200b"])
+def test_register_tool_with_instructions_that_a_model_cannot_read(server, instructions):
+    expect_refusal(server, LocalTool(instructions=instructions), ValueError, "Tool instructions")
+
+
 @pytest.mark.parametrize("seen", ["\n", "\t", "Ünïcode", "日本語", "❤️", "क्षि"])
 def test_register_tool_description_with_what_readers_see(server, seen):
     server.register_tool(LocalTool(description=f"Add a memory{seen}, please"))

@@ -6,6 +6,7 @@ import signal
 from contextlib import asynccontextmanager
 from itertools import count
 from types import ModuleType
+from typing import ClassVar
 from unittest.mock import MagicMock, Mock
 
 import pytest
@@ -169,6 +170,24 @@ async def test_a_handshake_client_is_told_that_lists_can_change_and_gets_instruc
         assert client.server_capabilities.tools.list_changed is True
         assert "Zapomni" in client.instructions
         assert client.server_info.name == "zapomni"
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+async def test_the_instructions_have_the_sentence_of_a_tool_that_is_served(app, is_served):
+    class Helpful:
+        name = "helpful"
+        description = "Help with whatever it is."
+        input_schema: ClassVar = {"type": "object", "properties": {}}
+        instructions = "Call helpful whenever help is needed."
+
+        async def execute(self, arguments):
+            return ToolResult.text("Helped.")
+
+    if is_served:
+        app.app.registry.register(Helpful())
+    for mode in ERAS:
+        async with connected(app, mode=mode) as client:
+            assert ("Call helpful whenever help is needed." in client.instructions) is is_served
 
 
 async def test_handle_request_answers_without_a_transport(app):

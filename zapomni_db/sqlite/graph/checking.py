@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 
 import apsw
-import numpy as np
 
 from zapomni_db.names import key_of
-from zapomni_db.sqlite import codes
 from zapomni_db.sqlite.connections import one, rows
-from zapomni_db.sqlite.graph.identifiers import entity_uid, relation_uid
+from zapomni_db.sqlite.graph.query import entity_uid, relation_uid
 
 # What must not be: a sentence with the number of cases, and how they are counted.
 _COUNTED = {
     "{} readings belong to no memory.": "SELECT count(*) FROM reading WHERE memory NOT IN (SELECT id FROM memory)",
     "{} mentions belong to no reading.": "SELECT count(*) FROM mention"
-    " WHERE (memory, extractor) NOT IN (SELECT memory, extractor FROM reading)",
+    " WHERE extractor != 'stated' AND (memory, extractor) NOT IN (SELECT memory, extractor FROM reading)",
     "{} pieces of evidence belong to no reading.": "SELECT count(*) FROM evidence"
-    " WHERE (memory, extractor) NOT IN (SELECT memory, extractor FROM reading)",
+    " WHERE stated_at IS NULL AND (memory, extractor) NOT IN (SELECT memory, extractor FROM reading)",
+    "{} stated facts belong to no memory.": "SELECT count(*) FROM evidence WHERE memory NOT IN (SELECT id FROM memory)",
+    "{} mentions belong to no memory.": "SELECT count(*) FROM mention WHERE memory NOT IN (SELECT id FROM memory)",
     "{} mentions name no entity.": "SELECT count(*) FROM mention WHERE spelling NOT IN (SELECT id FROM spelling)",
     "{} spellings belong to no entity.": "SELECT count(*) FROM spelling WHERE entity NOT IN (SELECT id FROM entity)",
     "{} spellings are not counted rightly.": "SELECT count(*) FROM (SELECT id, uses, live FROM spelling EXCEPT"
@@ -38,15 +38,9 @@ _COUNTED = {
     "{} relations are not counted rightly.": "SELECT count(*) FROM relation WHERE evidence != ("
     "SELECT count(DISTINCT m.id) FROM evidence e JOIN memory m ON m.id = e.memory AND m.deleted_at IS NULL"
     " AND m.replaced_by IS NULL WHERE e.relation = relation.id)",
-    "{} relations are superseded by one that is not there.": "SELECT count(*) FROM relation"
-    " WHERE superseded_by NOT IN (SELECT id FROM relation WHERE evidence > 0)",
+    "{} relations were ended by a memory that is not live.": "SELECT count(*) FROM relation WHERE ended_by > 0"
+    " AND ended_by NOT IN (SELECT id FROM memory WHERE deleted_at IS NULL AND replaced_by IS NULL)",
     "{} periods belong to no relation.": "SELECT count(*) FROM period WHERE relation NOT IN (SELECT id FROM relation)",
-    "{} vectors of entities belong to no entity.": "SELECT count(*) FROM entity_vector"
-    " WHERE id & 0xFFFFFFFFFF NOT IN (SELECT id FROM entity)",
-    "{} vectors of entities have no code.": "SELECT count(*) FROM entity_vector"
-    " WHERE id NOT IN (SELECT id FROM entity_code)",
-    "{} codes of entities have no vector.": "SELECT count(*) FROM entity_code"
-    " WHERE id NOT IN (SELECT id FROM entity_vector)",
 }
 
 _RELATIONS = """
@@ -65,18 +59,10 @@ def problems(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _changed(connection: apsw.Connection) -> Iterator[tuple[str, int]]:
-    """Ids are digests and vectors have checksums: what was changed by anyone else does not fit them."""
+    """Ids are digests: what was changed by anyone else does not fit them."""
     entities = rows(connection, "SELECT uid, workspace, key FROM entity")
     yield "{} entities are not what was stored.", sum(uid != entity_uid(*names) for uid, *names in entities)
     spellings = rows(connection, "SELECT key, spelling.name FROM spelling JOIN entity ON entity.id = entity")
     yield "{} spellings are not what was stored.", sum(key != key_of(name) for key, name in spellings)
     relations = rows(connection, _RELATIONS)
     yield "{} relations are not what was stored.", sum(uid != relation_uid(*named) for uid, *named in relations)
-    vectors = rows(connection, "SELECT value, crc, bits FROM entity_vector JOIN entity_code USING (id)")
-    yield (
-        "{} vectors of entities are not what was stored.",
-        sum(
-            codes.checksum(value) != crc or codes.signs(np.frombuffer(value, np.float16)) != bits
-            for value, crc, bits in vectors
-        ),
-    )

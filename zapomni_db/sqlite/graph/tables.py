@@ -1,7 +1,7 @@
 """The tables of the graph.
 
-What memories say stands in `mention` and `evidence`; everything that follows from it, such as how many live memories speak of
-an entity or when a relation was true, stands beside it and is kept up with it in the same transaction: reading is fast.
+What memories say stands in `mention` and `evidence`. What follows from it, such as how many live memories speak of an entity or
+when a relation was true, is kept beside it in the same transaction.
 """
 
 import apsw
@@ -22,8 +22,6 @@ CREATE INDEX entity_live ON entity(workspace, id) WHERE memories > 0;
 CREATE TABLE entity_word(
     workspace TEXT NOT NULL, word TEXT NOT NULL, entity INTEGER NOT NULL, PRIMARY KEY(workspace, word, entity)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE entity_vector(id INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) STRICT;
-CREATE TABLE entity_code(id INTEGER PRIMARY KEY, bits BLOB NOT NULL) STRICT;    -- id: embedders.vector_number of both
 
 CREATE TABLE spelling(
     id INTEGER PRIMARY KEY AUTOINCREMENT,                       -- the order in which they were met
@@ -42,19 +40,17 @@ CREATE TABLE relation(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     uid BLOB NOT NULL UNIQUE,                                   -- digest of subject, type and object
     subject INTEGER NOT NULL, type TEXT NOT NULL, object INTEGER NOT NULL,
-    exclusive INTEGER NOT NULL,                                 -- some evidence says so
+    replaces INTEGER NOT NULL,                                  -- some evidence, live or not, replaces others
     evidence INTEGER NOT NULL,                                  -- live memories that say it
     latest INTEGER NOT NULL,                                    -- the moment of the last one
-    begin INTEGER, valid_from INTEGER, valid_until INTEGER, learned_at INTEGER,     -- its last period
-    superseded_by INTEGER, superseded_at INTEGER
+    begin INTEGER, valid_from INTEGER, valid_until INTEGER, ended_by INTEGER    -- its last period
 ) STRICT;
 -- Both answer alone, the strongest first.
-CREATE INDEX relation_out ON relation(subject, evidence DESC, latest DESC, type, superseded_by, object);
-CREATE INDEX relation_in ON relation(object, evidence DESC, latest DESC, type, superseded_by, subject);
-CREATE INDEX relation_exclusive ON relation(subject, type) WHERE exclusive = 1;
+CREATE INDEX relation_out ON relation(subject, evidence DESC, latest DESC, type, valid_until, object);
+CREATE INDEX relation_in ON relation(object, evidence DESC, latest DESC, type, valid_until, subject);
+CREATE INDEX relation_replacing ON relation(subject, type) WHERE replaces = 1;
 CREATE TABLE period(                                            -- the earlier periods of relations that had several
-    relation INTEGER NOT NULL, begin INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER NOT NULL,
-    learned_at INTEGER NOT NULL, superseded_by INTEGER, superseded_at INTEGER
+    relation INTEGER NOT NULL, begin INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER NOT NULL, ended_by INTEGER
 ) STRICT;
 CREATE INDEX period_relation ON period(relation);
 
@@ -63,7 +59,8 @@ CREATE TABLE evidence(
     relation INTEGER NOT NULL, memory INTEGER NOT NULL, extractor TEXT NOT NULL, basis TEXT NOT NULL,
     start INTEGER NOT NULL, "end" INTEGER NOT NULL,             -- the quote, in characters
     first_byte INTEGER NOT NULL, last_byte INTEGER NOT NULL,    -- as much of it as is shown, in UTF-8
-    exclusive INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER
+    replaces INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER,
+    stated_at INTEGER                                           -- NULL: an extractor read it
 ) STRICT;
 CREATE INDEX evidence_relation ON evidence(relation, memory);
 CREATE INDEX evidence_memory ON evidence(memory);

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.plugin import GraphCounts, Job
-from zapomni_plugin_graph.answering import READS, GraphTool, Request
-from zapomni_plugin_graph.building import KIND
+from zapomni_plugin_graph.formatting import job_text, memories, size_of
+from zapomni_plugin_graph.job import KIND
 from zapomni_plugin_graph.responses import GraphStatusResponse, JobAnswer
-from zapomni_plugin_graph.words import graph_words, job_words, memories
+from zapomni_plugin_graph.tool import READS, GraphTool, Request
 
 LAST_JOBS = 20
 
@@ -28,22 +28,21 @@ class GraphStatusTool(GraphTool[Request]):
         workspace = self.engine.workspace
         counts = await self.engine.graph.counts(workspace)
         kind = self.engine.reading_kind(KIND)
-        job = _of_interest(await self.engine.jobs.list(workspace, kind=kind, limit=LAST_JOBS))
+        job = _to_show(await self.engine.jobs.list(workspace, kind=kind, limit=LAST_JOBS))
         response = self._response(counts, job)
-        lines = [response.message, job_words(job) if job else "", f"Next: {response.next_step}"]
+        lines = [response.message, job_text(job) if job else "", f"Next: {response.next_step}"]
         return "\n".join(line for line in lines if line), response
 
     def _response(self, counts: GraphCounts, job: Job | None) -> GraphStatusResponse:
         extractor = self.engine.extractor_name
         read = counts.read.get(extractor, 0)
         unread = max(0, counts.memories - read)
-        superseded = f" ({counts.superseded:,} superseded)" if counts.superseded else ""
         return GraphStatusResponse(
-            message=f"{graph_words(counts.entities, counts.relations)}{superseded}; "
-            f"extractor '{extractor}' has read {read:,} of {memories(counts.memories)}.",
+            message=f"{size_of(counts)}; extractor '{extractor}' has read {read:,} of {memories(counts.memories)}.",
             entities=counts.entities,
-            relations=counts.relations,
-            superseded=counts.superseded,
+            facts=counts.facts,
+            ended=counts.ended,
+            together=counts.together,
             extractor=extractor,
             memories_read=read,
             memories_unread=unread,
@@ -52,7 +51,7 @@ class GraphStatusTool(GraphTool[Request]):
         )
 
 
-def _of_interest(jobs: list[Job]) -> Job | None:
+def _to_show(jobs: list[Job]) -> Job | None:
     """The job that runs, else one that waits, else the last one if it failed."""
     for state in ("running", "queued"):
         if found := [job for job in jobs if job.state == state]:
@@ -62,11 +61,11 @@ def _of_interest(jobs: list[Job]) -> Job | None:
 
 def _next_step(counts: GraphCounts, unread: int, job: Job | None) -> str:
     if job is not None and job.state == "queued" and job.error:
-        return "see to what the job waits for, where that is not only time; it is then tried again by itself."
+        return "remove what the job waits for, unless that is only time; it is then tried again by itself."
     if job is not None and job.state != "failed":
         return "wait: the graph is built in the background."
     if not counts.memories:
         return "add memories: there are none yet."
     if unread:
-        return f"build_graph, which reads what is not in the graph yet: {memories(unread)}."
-    return "none: all memories are in the graph. get_related and search_memory_nodes ask it."
+        return f"build_graph, which reads {memories(unread)} more."
+    return "nothing to do: all memories are read. get_related and search_memory_nodes query the graph."

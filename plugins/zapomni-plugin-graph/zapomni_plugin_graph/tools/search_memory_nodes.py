@@ -1,22 +1,17 @@
-"""search_memory_nodes: find entities by words and by meaning."""
+"""search_memory_nodes: find entities by the words of their names."""
 
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import Entity, InvalidInputError
-from zapomni_plugin_graph.answering import READS, GraphTool, Request
-from zapomni_plugin_graph.responses import EntityFound, SearchNodesByWordsResponse, SearchNodesResponse
-from zapomni_plugin_graph.vectors import find_by_meaning
-from zapomni_plugin_graph.words import counted, entity_words, graph_words, unread_words
+from zapomni_core.plugin import InvalidInputError
+from zapomni_plugin_graph.formatting import counted, entity_text, not_extracted
+from zapomni_plugin_graph.responses import EntityFound, SearchNodesResponse
+from zapomni_plugin_graph.tool import READS, GraphTool, Request
 
 MOST = 100
 LEAST_OF_BEST = 0.5
-"""By meaning everything is a little like everything: what scores less than this part of the best is left out."""
-LIKELY = 0.2
-"""A name that scores less has no word of the question, and is no nearer to it by meaning than nonsense is."""
-FEW = 3
-WORDS_ALONE = "The embedder failed, so only words were searched, not meaning."
+"""What scores less than this part of the best is left out."""
 
 
 class SearchMemoryNodesRequest(Request):
@@ -31,11 +26,11 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
 
     name = "search_memory_nodes"
     title = "Find entities"
-    description = "Find people, places, projects, files and other things that memories speak of, by name or meaning."
+    description = "Find people, projects, files and other entities of the graph by words of their names."
     input_schema: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
-            "query": {"type": "string", "description": "A name or key words.", "minLength": 1, "maxLength": 1000},
+            "query": {"type": "string", "description": "Words of a name.", "minLength": 1, "maxLength": 1000},
             "limit": {"type": "integer", "description": "Most entities.", "minimum": 1, "maximum": MOST, "default": 10},
         },
         "required": ["query"],
@@ -43,43 +38,24 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
     }
     annotations: ClassVar[dict[str, bool]] = READS
     request = SearchMemoryNodesRequest
-    responses = (SearchNodesResponse, SearchNodesByWordsResponse)
+    responses = (SearchNodesResponse,)
 
     async def _answer(self, request: SearchMemoryNodesRequest) -> tuple[str, BaseModel]:
         if not request.query.strip():
             raise InvalidInputError("query cannot be empty or whitespace-only")
-        found, degraded = await self._find(request)
+        found = await self.engine.graph.find(self.engine.workspace, request.query, request.limit)
         found = [(one, score) for one, score in found if score >= found[0][1] * LEAST_OF_BEST]
-        is_likely = bool(found) and found[0][1] >= LIKELY
-        found = found if is_likely else found[:FEW]
-        headline = await self._headline(len(found), is_likely=is_likely)
+        headline = f"Found {counted(len(found), 'entity', 'entities')}:" if found else await self._nothing_found()
+        lines = [f"{number}. {entity_text(one)}" for number, (one, _) in enumerate(found, start=1)]
         entities = [EntityFound.scored(entity, score) for entity, score in found]
-        lines = [f"{number}. {entity_words(one)} · {score:.2f}" for number, (one, score) in enumerate(found, start=1)]
-        if degraded:
-            message = f"{WORDS_ALONE} {headline}"
-            by_words = SearchNodesByWordsResponse(
-                message=message, count=len(found), likely=is_likely, entities=entities
-            )
-            return "\n".join([headline, *lines, f"Note: {WORDS_ALONE}"]), by_words
-        response = SearchNodesResponse(message=headline, count=len(found), likely=is_likely, entities=entities)
-        return "\n".join([headline, *lines]), response
+        return "\n".join([headline, *lines]), SearchNodesResponse(message=headline, count=len(found), entities=entities)
 
-    async def _find(self, request: SearchMemoryNodesRequest) -> tuple[list[tuple[Entity, float]], bool]:
-        """Entities with their scores, and whether meaning had to be left out."""
-        has_vectors = await self.engine.memories.embedder(self.engine.workspace) is not None
-        found = await find_by_meaning(self.engine, request.query, request.limit) if has_vectors else None
-        if found is not None:
-            return found, False
-        return await self.engine.graph.find(
-            self.engine.workspace, request.query, None, None, request.limit
-        ), has_vectors
-
-    async def _headline(self, count: int, *, is_likely: bool) -> str:
-        if count and is_likely:
-            return f"Found {counted(count, 'entity', 'entities')}:"
-        if count:
-            return "Probably nothing: no name has these words, and none is near by meaning. The nearest:"
+    async def _nothing_found(self) -> str:
+        """Where else to look: a memory may say it in other words, or may not be in the graph yet."""
         counts = await self.engine.graph.counts(self.engine.workspace)
         unread = counts.memories - counts.read.get(self.engine.extractor_name, 0)
-        hint = f" {unread_words(unread)}" if unread > 0 else ""
-        return f"Nothing found: {graph_words(counts.entities, counts.relations).lower()}.{hint}"
+        hint = f" {not_extracted(unread)}" if unread > 0 else ""
+        return (
+            f"No name of the {counted(counts.entities, 'entity', 'entities')} has these words.{hint} "
+            "search_memory finds memories by meaning; get_related takes the memory_id of one."
+        )

@@ -180,17 +180,14 @@ async def test_only_chunks_that_meet_the_filters_count(make_engine, embedder):
 
 async def test_what_waits_in_another_workspace_is_not_sent_to_the_embedder_of_this_one(make_engine, embedder):
     alpha = make_engine(workspace="alpha")
-    private = await alpha.add_memory("Ada Lovelace knows Grace Hopper.")
     embedder.fails = True
     await MemoryManager(alpha).store_message(uuid4(), "user", "a heron of alpha")
-    await alpha.graph.record("alpha", private.memory_id, await alpha.extract("Ada Lovelace knows Grace Hopper."))
     assert not await alpha.settle()
     embedder.fails = False
     embedder.embedded.clear()
     beta = make_engine(workspace="beta")
     await MemoryManager(beta).store_message(uuid4(), "user", "a heron of beta")
     assert await beta.settle()
-    await beta.embed_entities()
     assert embedder.embedded == ["a heron of beta"]
     assert (await waiting(alpha), await waiting(beta)) == (1, 0)
     await beta.jobs.retry("alpha")

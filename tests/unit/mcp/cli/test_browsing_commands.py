@@ -1,9 +1,14 @@
 """The commands that show and correct single memories: list, edit, history."""
 
+import asyncio
 import json
 import sys
+from pathlib import Path
 
 import pytest
+
+from zapomni_db.records import NewFact
+from zapomni_db.sqlite import SQLiteStore
 
 from .conftest import START, on_a_terminal
 
@@ -104,6 +109,22 @@ def test_a_saved_text_becomes_a_version_with_the_same_metadata(edit, document, r
         [old],
     )
     assert list(home.glob("*.txt")) == []
+
+
+def test_facts_move_to_an_edited_text_that_still_has_their_names(edit, document, remember):
+    old = remember("Ada has a piano and an organ")
+    facts = [NewFact(subject="Ada", relation="has", object=name) for name in ("piano", "organ")]
+
+    file = Path(document("stats")["location"])
+
+    async def state_facts():
+        store = SQLiteStore(file)
+        await store.graph.state_facts("default", old, facts)
+        await store.close()
+
+    asyncio.run(state_facts())
+    _, output, _ = edit('sed -i s/organ/harp/ "$1"', old)
+    assert "1 fact moved to this version; 1 fact is no longer in its text" in " ".join(output.split())
 
 
 @pytest.mark.parametrize("editor", ["true", 'touch "$1"', ': > "$1"', 'echo " " > "$1"', 'echo >> "$1"'])

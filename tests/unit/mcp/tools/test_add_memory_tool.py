@@ -64,6 +64,28 @@ async def test_execute_success_minimal(tool):
     tool.core_engine.add_memory.assert_called_once_with(text="Test memory", metadata={})
 
 
+@pytest.mark.parametrize(
+    ("moved", "dropped", "words"),
+    [
+        (2, 1, "2 facts moved to this version; 1 fact is no longer in its text and was left behind"),
+        (1, 0, "1 fact moved to this version"),
+        (0, 2, "2 facts are no longer in its text and were left behind"),
+    ],
+)
+async def test_facts_of_the_replaced_memory_are_accounted_for(tool, moved, dropped, words):
+    tool.core_engine.add_memory.return_value = MemoryResult(
+        memory_id=MEMORY_ID,
+        chunks_created=1,
+        text_preview="x",
+        replaced="old",
+        facts_moved=moved,
+        facts_dropped=dropped,
+    )
+    result = await tool.execute({"text": "x", "replaces": "old"})
+    assert text_of(result).endswith(f"Facts: {words}")
+    assert words in result["structuredContent"]["message"]
+
+
 async def test_execute_success_with_metadata(tool):
     metadata = {"source": "user", "tags": ["programming"], "language": "python"}
     result = await tool.execute({"text": "Python is a programming language", "metadata": metadata})

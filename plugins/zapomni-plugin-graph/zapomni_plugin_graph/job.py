@@ -1,4 +1,4 @@
-"""The kind of job that builds the graph: reads memories, keeps what they speak of, and gives entities vectors."""
+"""The job that builds the graph: extracts entities and relations from memories."""
 
 import asyncio
 import logging
@@ -8,7 +8,6 @@ from hashlib import sha256
 from typing import Any
 
 from zapomni_core.plugin import Job, JobProgress, LLMUnavailableError, MemoryEngine, NewJob, Postpone, ProcessingError
-from zapomni_plugin_graph.vectors import fill_vectors
 
 log = logging.getLogger("zapomni.plugin.graph")
 
@@ -16,7 +15,7 @@ KIND = "build_graph"
 PAGE = 100
 TOGETHER = 4
 AWAY_SECONDS = 60.0
-NOBODY = ""
+NO_EXTRACTOR = ""
 """An extractor without a name has read nothing: to it every memory is unread."""
 
 
@@ -31,7 +30,7 @@ def build_job(engine: MemoryEngine, memory_ids: Sequence[str] = (), *, rebuild: 
 
 
 @dataclass(slots=True)
-class _Way:
+class _State:
     """How far a job has come: the last memory that is behind it, and how many were read, could not be, and are in all."""
 
     last: str | None = None
@@ -39,7 +38,7 @@ class _Way:
     skipped: int = 0
     total: int = 0
 
-    def go_on(self, memory_ids: Sequence[str], outcomes: Sequence[bool]) -> None:
+    def add(self, memory_ids: Sequence[str], outcomes: Sequence[bool]) -> None:
         """Some memories more are behind it."""
         self.last = memory_ids[-1]
         self.read += outcomes.count(True)
@@ -60,30 +59,29 @@ class BuildGraph:
     """
 
     def __init__(self) -> None:
-        self._ways: dict[str, _Way] = {}
+        self._states: dict[str, _State] = {}
 
     async def run(self, engine: MemoryEngine, job: Job, progress: JobProgress) -> Mapping[str, Any]:
-        """How many memories were read, how many could not be, and whether all entities have vectors."""
-        way = self._ways.setdefault(job.id, _Way())
-        async for memory_ids in _pages(engine, job.payload, way):
+        """How many memories were read, and how many could not be."""
+        state = self._states.setdefault(job.id, _State())
+        async for memory_ids in _pages(engine, job.payload, state):
             for some in _groups(memory_ids):
-                way.go_on(some, await _read_together(engine, some))
-                await progress(way.part, f"read {way.read:,} of {way.total:,} memories")
-        complete = await fill_vectors(engine, progress)
-        self._ways.pop(job.id, None)
-        return {"extractor": engine.extractor_name, "read": way.read, "skipped": way.skipped, "vectors": complete}
+                state.add(some, await _read_together(engine, some))
+                await progress(state.part, f"read {state.read:,} of {state.total:,} memories")
+        self._states.pop(job.id, None)
+        return {"extractor": engine.extractor_name, "read": state.read, "skipped": state.skipped}
 
 
-async def _pages(engine: MemoryEngine, payload: Mapping[str, Any], way: _Way) -> AsyncIterator[list[str]]:
-    """Ids of memories to read, some at a time, from where the way has come to."""
+async def _pages(engine: MemoryEngine, payload: Mapping[str, Any], state: _State) -> AsyncIterator[list[str]]:
+    """Ids of memories to read, some at a time, from where the state has come to."""
     if chosen := payload.get("memory_ids"):
-        way.total = len(chosen)
-        yield [one for one in chosen if way.last is None or one > way.last]
+        state.total = len(chosen)
+        yield [one for one in chosen if state.last is None or one > state.last]
         return
-    extractor = NOBODY if payload.get("rebuild") else engine.extractor_name
+    extractor = NO_EXTRACTOR if payload.get("rebuild") else engine.extractor_name
     while True:
-        page, left = await engine.graph.unread(engine.workspace, extractor, PAGE, way.last)
-        way.total = way.total or left
+        page, left = await engine.graph.unread(engine.workspace, extractor, PAGE, state.last)
+        state.total = state.total or left
         if not page:
             return
         yield page

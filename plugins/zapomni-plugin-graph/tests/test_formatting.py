@@ -1,5 +1,5 @@
 import pytest
-from zapomni_plugin_graph.words import short
+from zapomni_plugin_graph.formatting import short
 
 
 @pytest.mark.parametrize(
@@ -13,5 +13,5 @@ from zapomni_plugin_graph.words import short
         ("", ""),
     ],
 )
-def test_a_quote_is_one_line_and_no_longer_than_told(text, line):
+def test_a_quote_is_one_line_and_no_longer_than_asked(text, line):
     assert short(text, 20 if " " in text else 10) == line

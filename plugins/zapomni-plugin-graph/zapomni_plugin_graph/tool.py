@@ -1,0 +1,114 @@
+"""What the graph tools share: they check their arguments, and answer as text and as data. The host answers errors."""
+
+import re
+import time
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from zapomni_core.plugin import (
+    ErrorResponse,
+    InvalidInputError,
+    Memory,
+    MemoryEngine,
+    MemoryNotFoundError,
+    ToolResult,
+    response_schema,
+)
+
+RequestT = TypeVar("RequestT", bound=BaseModel)
+
+READS: dict[str, bool] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+FIRST_DAY = "-01-01"
+
+
+class Request(BaseModel):
+    """The arguments of a tool."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+def parse_moment(given: Any) -> datetime:
+    """A date or time in ISO 8601, in UTC unless it names a zone. A year, a month or a day is its first moment."""
+    text = given.strip() if isinstance(given, str) else ""
+    whole = text + FIRST_DAY[len(text) - len("2024") :] if re.fullmatch(r"\d{4}(-\d\d)?", text, re.ASCII) else text
+    try:
+        moment = datetime.fromisoformat(whole)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("must be a date or a time in ISO 8601, such as 2024-05-31") from None
+
+
+Moment = Annotated[datetime, BeforeValidator(parse_moment)]
+
+
+class GraphTool(ABC, Generic[RequestT]):
+    """A tool over the engine."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    description: ClassVar[str]
+    input_schema: ClassVar[dict[str, Any]]
+    annotations: ClassVar[dict[str, bool]]
+    request: type[RequestT]
+    responses: ClassVar[tuple[type[BaseModel], ...]]
+    unlisted_arguments: dict[str, Any] = {}  # noqa: RUF012 (never changed in place)
+
+    def __init__(self, engine: MemoryEngine) -> None:
+        self.engine = engine
+        self.output_schema = response_schema(*self.responses, ErrorResponse)
+        required = self.input_schema.get("required", ())
+        optional = {name: one for name, one in self.input_schema["properties"].items() if name not in required}
+        # Many clients send null for what they leave out.
+        with_null = {name: {**one, "type": [one["type"], "null"]} for name, one in optional.items()}
+        self.unlisted_arguments = with_null | self.unlisted_arguments
+
+    async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one call."""
+        started = time.perf_counter()
+        text, response = await self._answer(self._checked(arguments))
+        structured = response.model_dump(mode="json", exclude_none=True)
+        structured["processing_time_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        if isinstance(response, ErrorResponse):
+            return ToolResult.error(f"Error: {text}", structured=structured)
+        return ToolResult.text(text, structured=structured)
+
+    @abstractmethod
+    async def _answer(self, request: RequestT) -> tuple[str, BaseModel]:
+        """The answer to a call whose arguments are right, as text and as data."""
+
+    def _checked(self, arguments: dict[str, Any]) -> RequestT:
+        try:
+            return self.request.model_validate(without_nulls(arguments))
+        except ValidationError as error:
+            raise InvalidInputError(problem_in(error)) from None
+
+
+def without_nulls(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments but for those that are null."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def problem_in(error: ValidationError) -> str:
+    """The first problem by field and rule, without the value."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "value_error":
+        return f"{field} {problem['msg'].removeprefix('Value error, ')}".strip()
+    if problem["type"] == "missing":
+        return f"field required: {field}"
+    if problem["type"] == "extra_forbidden":
+        return f"unknown field '{field[:100]}'"
+    return f"{field}: {problem['msg']}"
+
+
+async def live_memory(engine: MemoryEngine, memory_id: str) -> Memory:
+    """A memory that the graph shows; MemoryNotFoundError where there is none."""
+    memory = await engine.get_memory(memory_id)
+    if memory.deleted_at:
+        raise MemoryNotFoundError(f"memory {memory.id} is deleted, so the graph does not show it; it can be restored")
+    if memory.replaced_by:
+        raise MemoryNotFoundError(f"memory {memory.id} is replaced by {memory.replaced_by}, which the graph shows")
+    return memory

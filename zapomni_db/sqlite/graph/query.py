@@ -1,0 +1,436 @@
+"""Answers questions about the graph: entities by name and by words, relations around them, how much there is."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+import apsw
+
+from zapomni_db.errors import InvalidInputError
+from zapomni_db.names import key_of, words_of
+from zapomni_db.records import MENTIONED_WITH, Direction, Entity, Evidence, GraphCounts, Relation, Surroundings
+from zapomni_db.sqlite.bodies import CUT, FIRST_PART, cut_body
+from zapomni_db.sqlite.connections import one, rows
+from zapomni_db.sqlite.graph.timeline import bound
+from zapomni_db.sqlite.values import (
+    check_text,
+    checked_micros,
+    digest,
+    from_json,
+    from_micros_or_none,
+    is_text,
+)
+
+MOST_EVIDENCE = 10
+"""Pieces of evidence that are given with a relation: those of the newest memories."""
+MOST_ALSO_CURRENT = 10
+
+_ENTITY = "lower(hex({0}.uid)), {0}.name, {0}.type, {0}.mentions, {0}.memories"  # as its record has them
+_UID_BYTES = 16
+
+
+# Ids: digests of what makes entities and relations what they are.
+
+
+def entity_uid(workspace: str, key: str) -> bytes:
+    """The id of an entity, as it is kept."""
+    return digest(workspace.encode(), key.encode())
+
+
+def relation_uid(subject: bytes, kind: str, target: bytes) -> bytes:
+    """The id of a relation between the ids of two entities, as it is kept."""
+    return digest(subject, kind.encode(), target)
+
+
+def uid_of(identifier: str) -> bytes | None:
+    """An id that was given out, as it is kept; None for what cannot be one."""
+    try:
+        uid = bytes.fromhex(identifier)
+    except ValueError:
+        return None
+    return uid if len(uid) == _UID_BYTES and uid.hex() == identifier else None
+
+
+# Entities.
+
+_NAMED = f"SELECT id, {_ENTITY.format('entity')} FROM entity WHERE uid = ? AND workspace = ? AND memories > 0"  # noqa: S608 - ours
+_MENTIONED = f"""
+SELECT spans, {_ENTITY.format("entity")}
+FROM memory CROSS JOIN mention ON mention.memory = memory.id CROSS JOIN spelling ON spelling.id = mention.spelling
+    CROSS JOIN entity ON entity.id = spelling.entity
+WHERE memory.uid = ? AND memory.workspace = ? AND deleted_at IS NULL AND replaced_by IS NULL
+"""  # noqa: S608 - ours
+
+
+def entities(connection: apsw.Connection, workspace: str, names: Sequence[str]) -> dict[int, Entity]:
+    """The live entities of these names or ids, by number."""
+    if not is_text(workspace):
+        return {}
+    uids = [uid for name in names for uid in _uids(workspace, name)]
+    return {row[0]: Entity(*row[1:]) for uid in uids for row in rows(connection, _NAMED, uid, workspace)}
+
+
+def entities_of(connection: apsw.Connection, workspace: str, memory_id: str) -> list[Entity]:
+    """What a live memory speaks of, in the order of its text; last what it does not name in so many words."""
+    if not (is_text(workspace) and is_text(memory_id)):
+        return []
+    first: dict[Entity, float] = {}
+    for spans, *columns in rows(connection, _MENTIONED, memory_id, workspace):
+        entity = Entity(*columns)
+        start = min((start for start, _ in from_json(spans)), default=float("inf"))
+        first[entity] = min(start, first.get(entity, start))
+    return sorted(first, key=lambda one: (first[one], one.name))
+
+
+def _uids(workspace: str, name: str) -> list[bytes]:
+    if not is_text(name):
+        return []
+    uid = uid_of(name)
+    return [entity_uid(workspace, key_of(name))] + ([uid] if uid else [])
+
+
+# Entities by the words of their names.
+
+_LONGEST_TEXT = 10_000
+_MOST_WORDS = 64
+_MOST_OF_A_WORD = 1000
+_MOST_TOGETHER = 5000
+_SHORTEST_BEGINNING = 2  # characters by which a word is found that begins with them
+_WEIGHT_OF_QUESTION = 0.4  # how much it counts that the name has many of the words that were asked for
+
+# Hidden entities are left out before the bound: however many there are, they take no place.
+_LIVE = (
+    "SELECT e.id FROM entity_word w CROSS JOIN entity e ON e.id = w.entity AND e.memories > 0 WHERE w.workspace = ? "
+)
+_EXACT = _LIVE + "AND w.word = ? LIMIT ?"
+_BEGINNING = _LIVE + "AND w.word > ? AND w.word < ? LIMIT ?"
+_FOUND = f"""
+SELECT key, {_ENTITY.format("entity")} FROM carray(?) wanted CROSS JOIN entity ON entity.id = wanted.value
+"""  # noqa: S608 - ours
+
+
+def find(connection: apsw.Connection, workspace: str, text: str, limit: int) -> list[tuple[Entity, float]]:
+    """The best entities with a score from 0 to 1, best first."""
+    check_text("workspace", workspace)
+    asked = words_of(key_of(check_text("text", text[:_LONGEST_TEXT])))[:_MOST_WORDS]
+    candidates = sorted(_by_words(connection, workspace, asked))
+    scored = [
+        (Entity(*columns), _score(words_of(key), asked))
+        for key, *columns in rows(connection, _FOUND, bound(candidates))
+    ]
+    return sorted(scored, key=lambda pair: (-pair[1], -pair[0].memories, pair[0].name))[:limit]
+
+
+def _by_words(connection: apsw.Connection, workspace: str, words: Iterable[str]) -> set[int]:
+    """Numbers of entities with one of these words; those with rare words first, for there is a bound."""
+    by_word = []
+    for word in words:
+        found = [number for (number,) in rows(connection, _EXACT, workspace, word, _MOST_OF_A_WORD)]
+        if len(word) >= _SHORTEST_BEGINNING:
+            last = word + "\U0010ffff"
+            beginning = rows(connection, _BEGINNING, workspace, word, last, _MOST_OF_A_WORD - len(found))
+            found += [number for (number,) in beginning]
+        by_word.append(found)
+    together: set[int] = set()
+    for found in sorted(by_word, key=len):
+        if len(together) < _MOST_TOGETHER:
+            together.update(found)
+    return together
+
+
+def _score(words: list[str], asked: list[str]) -> float:
+    """How much of a name was asked for, and how much of what was asked for is in the name."""
+    matches = [[_match(word, wanted) for wanted in asked] for word in words]
+    named: float = sum(map(max, matches)) / len(words)
+    answered: float = sum(map(max, zip(*matches, strict=True))) / len(asked)
+    return named * (1 - _WEIGHT_OF_QUESTION * (1 - answered))
+
+
+def _match(word: str, wanted: str) -> float:
+    if word == wanted:
+        return 1.0
+    if len(wanted) >= _SHORTEST_BEGINNING and word.startswith(wanted):
+        return len(wanted) / len(word)
+    return 0.0
+
+
+# Relations around entities.
+
+# A row begins with its strength: evidence, the newest, the one that was met last.
+_NEXT = """
+SELECT x.evidence, x.latest, x.id, x.subject, x.object
+FROM carray(:{end}s) w CROSS JOIN relation x ON x.{end} = w.value AND x.evidence > 0 {which}
+"""
+# Sorted there, so that of a hub only those are fetched that may be given back: a relation can be among them twice, once at each end.
+_STRONGEST = " ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT 2 * :limit"
+_EITHER_WAY = " AND x.type = :mentioned"  # who is mentioned with whom has no direction
+_ENDS: dict[Direction, list[tuple[str, str]]] = {
+    "out": [("subject", ""), ("object", _EITHER_WAY)],
+    "in": [("object", ""), ("subject", _EITHER_WAY)],
+    "both": [("subject", ""), ("object", "")],
+}
+_IS_CURRENT = "(x.valid_until IS NULL OR x.valid_until > :now)"
+_WAS_TRUE = """
+(x.begin <= :at AND (x.valid_until IS NULL OR x.valid_until > :at)
+    OR EXISTS (SELECT 1 FROM period p WHERE p.relation = x.id AND p.begin <= :at AND p.valid_until > :at))
+"""
+_FACTS = """
+SELECT r.id FROM relation r JOIN entity s ON s.id = r.subject AND s.workspace = :workspace
+WHERE r.id > :after AND r.evidence > 0 AND r.type != :mentioned ORDER BY r.id LIMIT :limit
+"""
+_NUMBER = """
+SELECT r.id FROM relation r JOIN entity s ON s.id = r.subject AND s.workspace = ? WHERE r.uid = ?
+"""
+_ALSO_CURRENT = f"""
+SELECT DISTINCT x.id FROM carray(:facts) w CROSS JOIN relation r ON r.id = w.value
+    CROSS JOIN relation x ON x.subject = r.subject AND x.type = r.type
+WHERE x.evidence > 0 AND {_IS_CURRENT} AND (r.valid_until IS NULL OR r.valid_until > :now)
+    AND x.id NOT IN (SELECT value FROM carray(:same))
+ORDER BY x.evidence DESC, x.latest DESC, x.id DESC LIMIT :limit
+"""  # noqa: S608 - ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which relations are walked along and given back."""
+
+    depth: int = 1
+    direction: Direction = "both"
+    types: Sequence[str] = ()
+    at: datetime | None = None
+    ended: bool = False
+    limit: int = 50
+
+
+def related(connection: apsw.Connection, workspace: str, names: Sequence[str], wanted: Wanted) -> Surroundings:
+    """Relations with their distance: the nearest first, then those with most evidence, then the newest."""
+    about = entities(connection, check_text("workspace", workspace), names)
+    distances = _walk(connection, about, wanted)
+    found = _read(connection, list(distances), None if wanted.at is None else checked_micros("at", wanted.at))
+    return Surroundings(list(about.values()), list(zip(distances.values(), found, strict=True)))
+
+
+def facts(connection: apsw.Connection, workspace: str, after: str, limit: int) -> list[Relation]:
+    """Relations other than co-mentions, in the order in which they were first met."""
+    uid = uid_of(after)
+    start = one(connection, _NUMBER, check_text("workspace", workspace), uid) if uid else None
+    if after and start is None:
+        raise InvalidInputError("after must be the id of the last fact of the page before")
+    asked = {"workspace": workspace, "after": start or 0, "mentioned": MENTIONED_WITH, "limit": max(0, limit)}
+    return _read(connection, [number for (number,) in connection.execute(_FACTS, asked)], None)
+
+
+def also_current(connection: apsw.Connection, relations: set[int], now: int) -> list[Relation]:
+    """Other current relations with the subject and type of one of these, where that is current."""
+    asked = {"facts": bound(relations), "same": bound(relations), "now": now, "limit": MOST_ALSO_CURRENT}
+    return _read(connection, [number for (number,) in connection.execute(_ALSO_CURRENT, asked)], None)
+
+
+def _walk(connection: apsw.Connection, start: Iterable[int], wanted: Wanted) -> dict[int, int]:
+    """The numbers of relations with their distance, in order. A level is left only when all of it was taken."""
+    which, asked = _conditions(wanted)
+    taken: dict[int, int] = {}
+    seen = frontier = set(start)
+    for distance in range(1, wanted.depth + 1):
+        if not frontier or len(taken) >= wanted.limit:
+            break
+        asked |= {end: bound(sorted(frontier)) for end in ("subjects", "objects")}
+        level = []
+        for row in connection.execute(_next(wanted.direction, which), asked):
+            if row[2] not in taken:
+                taken[row[2]] = distance
+                level.append(row)
+                if len(taken) >= wanted.limit:
+                    break
+        frontier = {end for row in level for end in row[3:]} - seen
+        seen = seen | frontier
+    return taken
+
+
+@lru_cache(maxsize=64)
+def _next(direction: Direction, which: str) -> str:
+    """A statement for the strongest relations of the entities of one level, some of them twice."""
+    ends = [_NEXT.format(end=end, which=which + more) for end, more in _ENDS[direction]]
+    return " UNION ALL ".join(ends) + _STRONGEST
+
+
+def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
+    """Which relations are walked along, and the values of the statement."""
+    asked: dict[str, Any] = {"limit": max(0, wanted.limit), "mentioned": MENTIONED_WITH}
+    which = "AND x.type != :mentioned "
+    if wanted.types:
+        which = "AND x.type IN (SELECT value FROM carray(:types)) "
+        asked["types"] = apsw.carray(tuple(check_text("types", one) for one in wanted.types))
+    if wanted.at is not None:
+        which += f"AND {_WAS_TRUE}"
+        asked["at"] = checked_micros("at", wanted.at)
+    elif not wanted.ended:
+        which += f"AND {_IS_CURRENT}"
+        asked["now"] = time.time_ns() // 1000
+    return which, asked
+
+
+# Relations as they are given back.
+
+_TIMES = "{0}.valid_from, {0}.valid_until, (SELECT uid FROM memory WHERE memory.id = {0}.ended_by)"
+_RELATIONS = f"""
+SELECT r.id, r.evidence, {_ENTITY.format("s")}, {_ENTITY.format("o")}, lower(hex(r.uid)), r.type, {_TIMES.format("r")}
+FROM carray(?) w CROSS JOIN relation r ON r.id = w.value
+    CROSS JOIN entity s ON s.id = r.subject CROSS JOIN entity o ON o.id = r.object
+"""  # noqa: S608 - ours
+_TIMED = 14  # where the times begin
+_PERIODS = f"""
+SELECT p.relation, {_TIMES.format("p")}
+FROM carray(:relations) w CROSS JOIN period p ON p.relation = w.value
+WHERE p.begin <= :at AND p.valid_until > :at
+"""  # noqa: S608 - ours
+_EVIDENCE = f"""
+SELECT c.relation, c.memory, c.first_byte, c.last_byte, {CUT}, m.uid, c.start, c.end, c.extractor, c.basis
+FROM carray(?) w CROSS JOIN evidence c ON {{which}}
+    CROSS JOIN memory m ON m.id = c.memory LEFT JOIN body ON body.id = {FIRST_PART}
+WHERE m.deleted_at IS NULL AND m.replaced_by IS NULL
+"""  # noqa: S608 - ours
+_ALL_EVIDENCE = _EVIDENCE.format(which="c.relation = w.value")
+_NEWEST_EVIDENCE = _EVIDENCE.format(
+    which=f"""
+c.id IN (
+    SELECT x.id FROM evidence x CROSS JOIN memory y ON y.id = x.memory
+    WHERE x.relation = w.value AND y.deleted_at IS NULL AND y.replaced_by IS NULL
+    ORDER BY x.memory DESC, x.id LIMIT {MOST_EVIDENCE}
+)
+"""  # noqa: S608 - ours
+)
+
+
+def _read(connection: apsw.Connection, numbers: Sequence[int], at: int | None) -> list[Relation]:
+    """Relations in this order, each with its last period, or the one that holds a moment."""
+    if not numbers:
+        return []
+    found = list(rows(connection, _RELATIONS, bound(numbers)))
+    then = {} if at is None else _periods(connection, numbers, at)
+    evidence = _evidence(connection, {row[0]: row[1] for row in found})
+    return [_relation(row[:_TIMED] + then.get(row[0], row[_TIMED:]), evidence[row[0]]) for row in found]
+
+
+def _relation(row: tuple[Any, ...], evidence: list[Evidence]) -> Relation:
+    uid, kind, valid_from, valid_until, ended_by = row[12:]
+    return Relation(
+        id=uid,
+        subject=Entity(*row[2:7]),
+        type=kind,
+        object=Entity(*row[7:12]),
+        valid_from=from_micros_or_none(valid_from),
+        valid_until=from_micros_or_none(valid_until),
+        ended_by=ended_by,
+        evidence=tuple(evidence[:MOST_EVIDENCE]),
+    )
+
+
+def _periods(connection: apsw.Connection, numbers: Sequence[int], at: int) -> Mapping[int, tuple[Any, ...]]:
+    """The times of relations in an earlier period that holds a moment."""
+    found = connection.execute(_PERIODS, {"relations": bound(numbers), "at": at})
+    return {row[0]: row[1:] for row in found}
+
+
+def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> dict[int, list[Evidence]]:
+    """The newest evidence of each relation, of which it is known how many memories say it.
+
+    That of the newest memory comes first, in the order of its text.
+    """
+    few = [number for number, count in memories.items() if count <= MOST_EVIDENCE]
+    many = [number for number, count in memories.items() if count > MOST_EVIDENCE]
+    found = [
+        row
+        for statement, numbers in ((_ALL_EVIDENCE, few), (_NEWEST_EVIDENCE, many))
+        for row in (rows(connection, statement, bound(numbers)) if numbers else ())
+    ]
+    found.sort(key=itemgetter(1), reverse=True)  # those of one memory stay as they are: in the order of its text
+    evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
+    for relation, memory, first, last, cut, memory_id, start, end, extractor, basis in found:
+        if cut is None or len(cut) < last - first:  # it is in two parts of a long text
+            cut = cut_body(connection, memory, first, last)  # noqa: PLW2901  # the whole of it
+        piece = Evidence(memory_id, cut.decode(), start, end, extractor, basis)
+        if piece not in evidence[relation]:  # stated with other dates
+            evidence[relation].append(piece)
+    return evidence
+
+
+# How much there is, and what was not read.
+
+_LIVE_MEMORY = "workspace = :workspace AND deleted_at IS NULL AND replaced_by IS NULL"
+_ENTITIES = "SELECT count(*), coalesce(sum(mentions), 0) FROM entity WHERE workspace = ? AND memories > 0"
+_COUNTED = f"""
+SELECT x.type = :mentioned, {_IS_CURRENT}, count(*)
+FROM entity CROSS JOIN relation x ON x.subject = entity.id
+WHERE workspace = :workspace AND memories > 0 AND x.evidence > 0 GROUP BY 1, 2
+"""  # noqa: S608 - ours
+_READ = f"""
+SELECT extractor, count(*) FROM reading JOIN memory ON memory.id = reading.memory WHERE {_LIVE_MEMORY} GROUP BY extractor
+"""  # noqa: S608 - ours
+_MEMORIES = f"SELECT count(*) FROM memory WHERE {_LIVE_MEMORY}"  # noqa: S608 - ours
+_UNREAD = f"""
+SELECT uid FROM memory WHERE {_LIVE_MEMORY} AND id > :after
+    AND NOT EXISTS (SELECT 1 FROM reading WHERE reading.memory = memory.id AND extractor = :extractor)
+ORDER BY id LIMIT :limit
+"""  # noqa: S608 - ours
+_READ_BY = f"""
+SELECT count(*) FROM reading JOIN memory ON memory.id = reading.memory WHERE extractor = :extractor AND {_LIVE_MEMORY}
+"""  # noqa: S608 - ours
+_READING = """
+SELECT
+    (SELECT count(DISTINCT entity) FROM mention JOIN spelling ON spelling.id = mention.spelling
+        WHERE mention.memory = reading.memory AND mention.extractor = reading.extractor),
+    (SELECT count(DISTINCT relation) FROM evidence
+        WHERE evidence.memory = reading.memory AND evidence.extractor = reading.extractor)
+FROM memory JOIN reading ON reading.memory = memory.id WHERE uid = ? AND workspace = ? AND extractor = ?
+"""
+
+
+def counts(connection: apsw.Connection, workspace: str) -> GraphCounts:
+    """The figures of a workspace."""
+    asked: dict[str, Any] = {"workspace": check_text("workspace", workspace)}
+    entities, mentions = one(connection, _ENTITIES, workspace)
+    now = {"now": time.time_ns() // 1000, "mentioned": MENTIONED_WITH}
+    counted = {(together, current): count for together, current, count in connection.execute(_COUNTED, asked | now)}
+    return GraphCounts(
+        entities=entities,
+        facts=counted.get((0, 1), 0),
+        ended=counted.get((0, 0), 0),
+        together=counted.get((1, 1), 0) + counted.get((1, 0), 0),
+        mentions=mentions,
+        memories=connection.execute(_MEMORIES, asked).get,
+        read=dict(connection.execute(_READ, asked)),
+    )
+
+
+def reading(connection: apsw.Connection, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
+    """How many entities and relations an extractor read in a memory."""
+    if not all(map(is_text, (workspace, memory_id, extractor))):
+        return None
+    found: tuple[int, int] | None = one(connection, _READING, memory_id, workspace, extractor)
+    return found
+
+
+def unread(
+    connection: apsw.Connection, workspace: str, extractor: str, limit: int, after: str | None
+) -> tuple[list[str], int]:
+    """Ids of live memories that an extractor has not read, from after one on, and how many there are in all."""
+    asked: dict[str, str | int] = {
+        "workspace": check_text("workspace", workspace),
+        "extractor": check_text("extractor", extractor),
+        "after": _number(connection, workspace, after),
+        "limit": limit,
+    }
+    found = [uid for (uid,) in connection.execute(_UNREAD, asked)]
+    return found, connection.execute(_MEMORIES, asked).get - connection.execute(_READ_BY, asked).get
+
+
+def _number(connection: apsw.Connection, workspace: str, memory_id: str | None) -> int:
+    if memory_id is None or not is_text(memory_id):
+        return 0
+    return one(connection, "SELECT id FROM memory WHERE uid = ? AND workspace = ?", memory_id, workspace) or 0
