@@ -145,7 +145,7 @@ class MemoryEngine:
 
     @property
     def extractor_name(self) -> str:
-        """Who reads memories here: the extractor that the settings name, else `rules`."""
+        """Who reads memories here: the extractor that the settings name, else `names`, which the plugin graph offers."""
         return self._parts.extractor_name
 
     def reading_kind(self, kind: str) -> str:
@@ -517,7 +517,7 @@ class MemoryEngine:
         return (await self.graph.unread(self.workspace, self._parts.extractor.name, 0))[1]
 
     async def extract(self, text: str, *, timestamp: datetime | None = None) -> "Extraction":
-        """What a text speaks of, by the extractor that the settings name; by rules where they name none.
+        """What a text speaks of, by the extractor that the settings name, else by `names` of the plugin graph.
 
         `timestamp` is when the text was true. LLMUnavailableError where the extractor needs a language model that is away.
         """

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zapomni_core.errors import ConfigurationError, EmbedderMissingError
-from zapomni_core.jobs.kinds import Kinds
+from zapomni_core.jobs.kinds import DEFAULT_EXTRACTOR, Kinds
 from zapomni_core.jobs.workplace import Workplace
 from zapomni_core.provider import Providers, close_part
 from zapomni_core.settings import Settings
@@ -23,7 +23,6 @@ T = TypeVar("T")
 
 DEFAULT_STORE = "sqlite"
 DEFAULT_EMBEDDER = "default"
-DEFAULT_EXTRACTOR = "rules"
 
 
 class Parts:
@@ -140,8 +139,13 @@ class Parts:
 
     @property
     def extractor(self) -> "Extractor":
-        """The extractor that the settings name, else the one by rules; built here, connected by its first use."""
+        """The extractor that the settings name, else `names`; built here, connected by its first use."""
         if self._extractor is None:
+            if not self._settings.extractor and not self.providers.offers("extractor", DEFAULT_EXTRACTOR):
+                raise ConfigurationError(
+                    f"no extractor is set, and the plugin that offers '{DEFAULT_EXTRACTOR}' is not there; "
+                    "enable the plugin 'graph', or set extractor"
+                )
             self._extractor = _guarded_extractor(self.providers.make("extractor", self.extractor_name, self._settings))
         return self._extractor
 

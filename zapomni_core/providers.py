@@ -1,4 +1,4 @@
-"""The built-in parts, offered like anyone's: the SQLite store, the default embedder, two extractors."""
+"""The built-in parts, offered like anyone's: the SQLite store, the default embedder, the extractor that asks a language model."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,13 +38,6 @@ def make_default_embedder(_context: ProviderContext) -> "Embedder":
     return DefaultEmbedder()
 
 
-def make_rules_extractor(_context: ProviderContext) -> "Extractor":
-    """The extractor that needs no model."""
-    from zapomni_core.extraction.rules import RulesExtractor
-
-    return RulesExtractor()
-
-
 def make_llm_extractor(context: ProviderContext) -> "Extractor":
     """The extractor that asks the language model of the settings."""
     from zapomni_core.extraction.llm import LLMExtractor
@@ -71,9 +64,6 @@ BUILT_IN = (
     Provider(kind="store", name="sqlite", factory=make_sqlite_store, summary="One SQLite file on this machine."),
     Provider(
         kind="embedder", name="default", factory=make_default_embedder, summary="Multilingual, offline, 16 languages."
-    ),
-    Provider(
-        kind="extractor", name="rules", factory=make_rules_extractor, summary="By patterns, offline.", asks_llm=False
     ),
     Provider(
         kind="extractor", name="llm", factory=make_llm_extractor, summary="By the language model of the settings."

@@ -231,7 +231,8 @@ class Settings(_Table):
         None, description="Who turns text into vectors in a new store: `default`, `ollama`, `openai`, or a plugin's."
     )
     extractor: ProviderName | None = Field(
-        None, description="Who finds entities when a memory is added: `llm`, `rules`, or a plugin's. Unset: nobody."
+        None,
+        description="Who finds entities when a memory is added: `llm`, `names` of the plugin graph, or another plugin's. Unset: nobody.",
     )
     workspace: Workspace = Field(
         "default", description="The workspace that memories belong to, 1 to 64 characters; nothing leaks between two."

@@ -12,10 +12,9 @@ from zapomni_core import providers
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
-from zapomni_core.extraction.rules import RulesExtractor
 from zapomni_core.llm import LLM, Limits
 from zapomni_core.llm.client import LONGEST_REPLY
-from zapomni_core.plugin import Provider, hookimpl
+from zapomni_core.plugin import Extraction, NewEntity, Provider, hookimpl
 from zapomni_core.settings import LLMSettings, Settings
 from zapomni_core.testing import running, text_of
 from zapomni_core.testing.embedder import HashingEmbedder
@@ -557,12 +556,12 @@ async def test_a_job_for_the_model_is_left_alone_by_a_server_that_has_none(zapom
     server.always(refuse(500))
     async with zapomni("queue_retry") as app:
         _, record = await add(app)
-    store = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "hashing"}
-    async with running(tools, providers, Quick(None, None), settings=store) as app:
+    store = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "hashing", "extractor": "plain"}
+    async with running(tools, providers, Quick(None, None), Plain(), settings=store) as app:
         engine = app.app.engine
         await engine.jobs.retry("default")
         [own] = (await engine.reprocess()).jobs
-        assert own.kind == "extract:rules"
+        assert own.kind == "extract:plain"
 
         async def own_is_done():
             return (await engine.get_job(own.id)).state == "done"
@@ -677,12 +676,28 @@ async def test_with_fail_nothing_is_stored_without_waiting_where_there_is_no_key
         assert (await app.call("get_stats"))["structuredContent"]["statistics"]["total_memories"] == 0
 
 
+class FirstWords:
+    """An extractor that takes the first two words for names."""
+
+    name = "plain"
+
+    async def extract(self, text, *, timestamp=None):
+        first, second = text.split()[:2]
+        place = text.index(second, len(first))
+        spans = {first: (0, len(first)), second: (place, place + len(second))}
+        entities = tuple(NewEntity(name=name, type="name", spans=(span,)) for name, span in spans.items())
+        return Extraction(extractor=self.name, entities=entities)
+
+    async def close(self):
+        """There is nothing to close."""
+
+
 class Plain:
-    """An extractor of a plugin that needs no language model."""
+    """A plugin whose extractor needs no language model."""
 
     @hookimpl
     def zapomni_providers(self):
-        return [Provider(kind="extractor", name="plain", factory=lambda _: RulesExtractor(), asks_llm=False)]
+        return [Provider(kind="extractor", name="plain", factory=lambda _: FirstWords(), asks_llm=False)]
 
 
 async def test_an_extractor_that_needs_no_model_is_not_waited_for(tmp_path):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 JobProgress = Callable[[float | None, str], Awaitable[None]]
 
+DEFAULT_EXTRACTOR = "names"
+"""The extractor that `build_graph` uses where the settings name none. The plugin graph offers it."""
 MAKE_SECONDS = 5.0
 """For a factory: what takes longer belongs in `run`."""
 
@@ -57,7 +59,7 @@ class Kinds:
     `extractor` names the one that reads memories here: jobs that are for another one are left to others.
     """
 
-    def __init__(self, providers: Providers, settings: Settings, extractor: str = "rules") -> None:
+    def __init__(self, providers: Providers, settings: Settings, extractor: str = DEFAULT_EXTRACTOR) -> None:
         self._providers = providers
         self._settings = settings
         self._extractor = extractor

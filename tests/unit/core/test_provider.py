@@ -50,7 +50,7 @@ def test_each_provider_has_its_owner():
 
 def test_the_built_in_ones_are_offered_like_anyones():
     assert zapomni_providers() == BUILT_IN
-    assert {("store", "sqlite"), ("embedder", "default"), ("extractor", "rules"), ("extractor", "llm")} <= {
+    assert {("store", "sqlite"), ("embedder", "default"), ("extractor", "llm")} <= {
         (one.kind, one.name) for one in BUILT_IN
     }
     assert all(one.summary for one in BUILT_IN)

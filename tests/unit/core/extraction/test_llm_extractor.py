@@ -14,9 +14,7 @@ from tests.unit.core.llm.asking import Time, llm_of
 from zapomni_core.call import Call, CallContext, call_context
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import llm as module
-from zapomni_core.extraction.llm import LLMExtractor, snake_case
-from zapomni_core.extraction.parts import LONGEST, parts_of
-from zapomni_core.extraction.prompt import SCHEMA, SYSTEM
+from zapomni_core.extraction.llm import LONGEST, SCHEMA, SYSTEM, LLMExtractor, parts_of, snake_case
 from zapomni_core.llm.failure import LLMFailure, circuit_open
 from zapomni_core.testing.llm_server import LLMServer, answer, refuse, say, stall
 
@@ -68,11 +66,11 @@ async def test_what_the_model_read_is_kept_with_its_places(server, extractor):
         ("Acme", "large_company", ((14, 18),)),
     ]
     (only,) = found.relations
-    assert (only.subject, only.type, only.object, only.basis, only.exclusive) == (
+    assert (only.subject, only.type, only.object, only.basis, only.replaces) == (
         "Anna",
         "works_at",
         "Acme",
-        "stated",
+        "extracted",
         True,
     )
     assert TEXT[only.start : only.end] == "Anna works at Acme"
@@ -243,6 +241,21 @@ async def test_a_long_text_is_read_in_parts_that_end_with_sentences(server, extr
     assert all(len(note) <= LONGEST and note.endswith("length.") for note in notes)
     assert len(anna.spans) == 400
     assert all(text[start:end] == "Anna" for start, end in anna.spans)
+
+
+@given(st.text(alphabet="ab .。\n\t", max_size=200), st.integers(min_value=1, max_value=50))
+def test_parts_leave_out_nothing_but_white_space_and_are_not_too_long(text, longest):
+    end = 0
+    for first, last in parts_of(text, longest):
+        assert text[end:first].strip() == ""
+        assert 0 < last - first <= longest
+        end = last
+    assert text[end:].strip() == ""
+
+
+def test_a_part_ends_with_a_paragraph_if_one_ends_in_its_second_half():
+    text = "One. Two.\n\nThree. Four five"
+    assert [text[start:end] for start, end in parts_of(text, 18)] == ["One. Two.", "Three. Four five"]
 
 
 async def test_the_first_part_goes_alone_and_then_two_at_a_time(server, extractor):

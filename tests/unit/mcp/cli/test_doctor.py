@@ -219,8 +219,8 @@ def test_a_language_model_that_is_not_named_is_found(examine, monkeypatch):
 
 
 def test_an_extractor_that_nobody_offers_is_found(examine, monkeypatch):
-    monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "rule")
-    assert "did you mean 'rules'?" in about(examine()[0], "extractor", "fail")["detail"]
+    monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "lmm")
+    assert "did you mean 'llm'?" in about(examine()[0], "extractor", "fail")["detail"]
 
 
 def test_a_language_model_without_a_key_is_found(examine, monkeypatch):
@@ -233,7 +233,7 @@ def test_a_language_model_without_a_key_is_found(examine, monkeypatch):
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
-        ({"EXTRACTOR": "rules"}, "rules"),
+        ({"EXTRACTOR": "names"}, "names"),
         ({"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "wise"}, "llm: wise by ollama, which is asked"),
     ],
 )

@@ -141,7 +141,7 @@ def test_jobs_that_are_done_are_counted_and_listed_only_when_asked_for(run, docu
 
 
 def test_a_kind_of_jobs_is_listed_with_those_for_the_extractor_here(document, queue):
-    plain, here, _elsewhere = queue("read", "read:rules", "read:llm")
+    plain, here, _elsewhere = queue("read", "read:names", "read:llm")
     listed = document("jobs", "--kind", "read")["jobs"]
     assert {job["id"] for job in listed} == {here, plain}
 

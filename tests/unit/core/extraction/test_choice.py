@@ -1,21 +1,18 @@
-"""The extractor by rules as the engine uses it: in a thread, chosen where nobody chose another, and ended when cancelled."""
+"""Which extractor the engine uses: the one it is given, the one that the settings name, or the default."""
 
-import asyncio
 import subprocess
 import sys
-import threading
 from datetime import UTC, datetime
 
 import pytest
 
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError
-from zapomni_core.extraction import reading
 from zapomni_core.extraction.llm import LLMExtractor
-from zapomni_core.extraction.rules import RulesExtractor
 from zapomni_core.provider import Provider, ProviderContext, Providers
 from zapomni_core.providers import BUILT_IN
 from zapomni_core.settings import Settings
+from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.records import Extraction
 
 
@@ -36,58 +33,23 @@ class Given:
         self.closed += 1
 
 
-async def test_it_says_who_read():
-    extractor = RulesExtractor()
-    found = await extractor.extract("Anna works at Acme.", timestamp=datetime(2023, 5, 8, tzinfo=UTC))
-    await extractor.close()
-    assert found == reading.read("Anna works at Acme.")
-    assert found.extractor == extractor.name == "rules"
-
-
-async def test_what_is_so_no_more_ended_at_the_time_of_the_text_or_now():
-    text, moment = "Anna no longer works at Acme.", datetime(2023, 5, 8, tzinfo=UTC)
-    (then,) = (await RulesExtractor().extract(text, timestamp=moment)).relations
-    (now,) = (await RulesExtractor().extract(text)).relations
-    assert then.valid_until == moment
-    assert now.valid_until > moment
-
-
-async def test_it_reads_in_another_thread(monkeypatch):
-    threads = []
-
-    def read(*_):
-        threads.append(threading.current_thread())
-        return Extraction(extractor="rules")
-
-    monkeypatch.setattr(reading, "read", read)
-    await RulesExtractor().extract("text")
-    assert threads[0] is not threading.current_thread()
-
-
-async def test_whoever_is_cancelled_stops_the_reading(monkeypatch):
-    begun, ended = threading.Event(), threading.Event()
-
-    def read(_text, is_stopped, _moment):
-        begun.set()
-        while not is_stopped():
-            pass
-        ended.set()
-
-    monkeypatch.setattr(reading, "read", read)
-    task = asyncio.create_task(RulesExtractor().extract("text"))
-    await asyncio.to_thread(begun.wait, 30)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await asyncio.to_thread(ended.wait, 30)
-
-
-async def test_the_engine_reads_by_rules_where_the_settings_name_nobody():
-    engine = MemoryEngine(Settings())
-    found = await engine.extract("Anna works at Acme.")
+async def test_without_an_extractor_in_the_settings_the_engine_uses_names():
+    names = Provider(kind="extractor", name="names", factory=lambda _: Given())
+    engine = MemoryEngine(Settings(), Providers([*BUILT_IN, names]))
+    assert engine.extractor_name == "names"
+    assert (await engine.extract("text")).extractor == "given"
     await engine.close()
-    assert found.extractor == "rules"
-    assert [entity.name for entity in found.entities] == ["Anna", "Acme"]
+
+
+async def test_where_the_plugin_of_names_is_not_there_the_error_says_what_to_do(tmp_path):
+    engine = MemoryEngine(Settings(store=f"sqlite://{tmp_path}/memory.db"), embedder=HashingEmbedder())
+    with pytest.raises(ConfigurationError, match="enable the plugin 'graph', or set extractor"):
+        await engine.extract("text")
+    added = await engine.add_memory("Anna works at Acme.")
+    assert (added.status, added.entities_extracted) == ("success", None)
+    stats = await engine.get_stats()
+    assert (stats.total_memories, stats.unread_memories) == (1, None)
+    await engine.close()
 
 
 async def test_the_engine_uses_the_extractor_that_it_is_given_and_closes_it():
@@ -112,8 +74,8 @@ async def test_the_engine_uses_the_extractor_that_the_settings_name_and_makes_it
 
 
 async def test_an_extractor_that_nobody_offers_is_told_at_first_use():
-    engine = MemoryEngine(Settings(extractor="rule"))
-    with pytest.raises(ConfigurationError, match=r"^no plugin offers the extractor 'rule'; did you mean 'rules'\?$"):
+    engine = MemoryEngine(Settings(extractor="lmm"))
+    with pytest.raises(ConfigurationError, match=r"^no plugin offers the extractor 'lmm'; did you mean 'llm'\?$"):
         await engine.extract("text")
     await engine.close()
 
@@ -132,7 +94,7 @@ async def test_the_extractor_by_a_language_model_is_made_of_the_settings():
     await extractor.close()
 
 
-def test_importing_the_package_compiles_nothing_and_loads_no_http():
-    code = "import sys, zapomni_core.extraction; print([n for n in ('numpy', 'httpx', 'zapomni_core.extraction.words') if n in sys.modules])"
+def test_importing_the_package_loads_neither_arrays_nor_http():
+    code = "import sys, zapomni_core.extraction; print([n for n in ('numpy', 'httpx') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
