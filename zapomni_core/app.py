@@ -133,9 +133,11 @@ class App:
         for link in self.dispatcher.links:
             failure = await self._lifespans.ready(link.plugin)
             if failure and link.stage != "observe":
+                report = self.report.get(link.plugin)
+                fix = f"Fix it, or {report.removal}" if report else "Fix it"
                 return (
                     f"Tool '{tool.name}' cannot be called: {link}, could not start ({failure.told}). "
-                    f"Fix it, or run: zapomni plugins disable {link.plugin}; then start the server again."
+                    f"{fix}; then start the server again."
                 )
         if await self._lifespans.ready(tool.plugin):
             return f"Tool '{tool.name}' is not available: plugin '{tool.plugin}' could not start."
@@ -155,6 +157,7 @@ class App:
         self._providers.withdraw(plugin)
         report = self.report.get(plugin)
         if report is not None:
+            failure.fix = f"{failure.fix}, or {report.removal}"
             report.fail(failure)
             if _is_required(report, self.settings):
                 self.failed_requirement.set()

@@ -80,8 +80,7 @@ class _Held:
     def _settle(self, cause: str | None, told: str | None = None) -> None:
         if not self.settled.is_set():
             if cause is not None:
-                fix = f"see the log, or disable it: zapomni plugins disable {self.plugin}"
-                self.failure = PluginError("lifespan", cause, fix, told=told)
+                self.failure = PluginError("lifespan", cause, "see the log", told=told)
             self.settled.set()
             for timer in self._timers:
                 timer.cancel()
