@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zapomni_core.beats import Beats
-from zapomni_core.call import report_progress
 from zapomni_core.chunking import Chunk, chunk
+from zapomni_core.dispatch.call import Heartbeat, report_progress
 from zapomni_core.embedding import Embedder
 from zapomni_core.extracting import UNREAD, Reading
 from zapomni_core.intake import Particulars, key_of, read_particulars
@@ -101,11 +100,11 @@ async def attended(work: Awaitable[T], done: float, message: str) -> T:
         count, told_at = count + 1, loop.time()
         await report_progress(done + count / (count + 10), None, message)
 
-    beats = Beats(BEAT_SECONDS, lambda: told_at, tell)
+    heartbeat = Heartbeat(BEAT_SECONDS, lambda: told_at, tell)
     try:
         return await work
     finally:
-        beats.end()
+        heartbeat.stop()
 
 
 def _parts(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]:

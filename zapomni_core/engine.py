@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from zapomni_core.call import call_context
+from zapomni_core.dispatch.call import call_context
 from zapomni_core.errors import ConfigurationError, LLMUnavailableError
 from zapomni_core.extracting import KIND, UNREAD, Reading, kept_unread, read, read_kept, read_later
 from zapomni_core.intake import Particulars, clean_metadata, clean_text, key_of, preview, read_particulars

@@ -9,13 +9,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from zapomni_core.app import App
+from zapomni_core.dispatch.middleware import is_cancellation
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
+from zapomni_core.host.registry import CheckedTool
 from zapomni_core.host.report import HostReport
-from zapomni_core.host.validation import CheckedTool
 from zapomni_core.reindexing import count_pending
-from zapomni_core.strangers import is_cancellation
 from zapomni_mcp.cli import findings
 from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
 from zapomni_mcp.cli.findings import Finding

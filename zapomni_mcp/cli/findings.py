@@ -10,10 +10,8 @@ from typing import Any, Literal
 
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.host.discovery import Found
-from zapomni_core.host.lint import lint, tokens
-from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.host.registry import CheckedTool, ToolRegistry, lint, tokens
 from zapomni_core.host.report import HostReport, PluginReport
-from zapomni_core.host.validation import CheckedTool
 from zapomni_core.models import EngineStats
 from zapomni_core.settings import normalise
 from zapomni_mcp.cli.names import hint
