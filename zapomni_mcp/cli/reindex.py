@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 )
 @with_session
 def reindex(session: Session, embedder: str | None) -> None:
-    """Make all vectors of the store anew, by another embedder.
+    """Make all vectors of a workspace anew, by another embedder.
 
     The old ones serve until the new ones are complete. Interrupt it whenever you like: the next run goes on from there.
     """
@@ -61,7 +61,7 @@ class _Teller:
 def _plan(left: int) -> str:
     if not left:
         return "Every chunk has a vector by this embedder already."
-    return f"{left:,} chunk{'s' * (left != 1)} to embed, in all workspaces; until that is done, the old vectors serve."
+    return f"{left:,} chunk{'s' * (left != 1)} to embed; until that is done, the old vectors serve."
 
 
 def _tell_of_others(engine: "MemoryEngine", embedder: str | None, *, changed: bool) -> None:

@@ -462,7 +462,7 @@ def test_reindexing_changes_the_embedder_and_says_what_it_does(zapomni, document
     assert result.exit_code == 0
     assert result.stdout == "Embedder: another (hashing-64, 64 dimensions); 2 chunks embedded now.\n"
     plan, others, setting = result.stderr.splitlines()
-    assert plan == "2 chunks to embed, in all workspaces; until that is done, the old vectors serve."
+    assert plan == "2 chunks to embed; until that is done, the old vectors serve."
     assert others == "Servers that are running follow, unless their settings name another embedder."
     assert setting == "The settings still say embedder = 'hashing': change that to 'another'."
 
