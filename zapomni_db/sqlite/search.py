@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import apsw
@@ -30,7 +29,10 @@ LARGE = 200_000
 _VECTORS = """
 SELECT CAST(group_concat(vector.value, '') AS BLOB) FROM carray(?) wanted CROSS JOIN vector ON vector.id = wanted.value
 """
-_CREATED = "SELECT group_concat(id) FROM memory WHERE workspace = ? AND created_at BETWEEN ? AND ?"
+_CREATED = """
+SELECT group_concat(id) FROM memory
+WHERE workspace = ? AND created_at BETWEEN coalesce(?, created_at) AND coalesce(?, created_at)
+"""
 _MEMORIES = "SELECT uid, author FROM carray(?) wanted CROSS JOIN memory ON memory.id = wanted.value"
 
 Scores = NDArray[np.float64]
@@ -95,7 +97,7 @@ class LiveChunks:
         if wanted.date_to:
             chosen &= self.moments <= to_micros(wanted.date_to)
         if wanted.created_from or wanted.created_to:
-            bounds = to_micros(wanted.created_from or datetime.min), to_micros(wanted.created_to or datetime.max)
+            bounds = [moment and to_micros(moment) for moment in (wanted.created_from, wanted.created_to)]
             chosen &= self._are(integers(one(self.connection, _CREATED, self.workspace, *bounds)))
         return chosen[self.places]
 
