@@ -11,7 +11,7 @@ from zapomni_core.embedding import Embedder
 from zapomni_core.extracting import UNREAD, Reading
 from zapomni_core.intake import Particulars, key_of, read_particulars
 from zapomni_core.telemetry import timed
-from zapomni_core.terms import terms
+from zapomni_core.terms import VERSION, terms
 from zapomni_db.records import NewChunk, NewJob, NewMemory
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ async def prepare(
         metadata=metadata,
         chunks=chunks,
         embedder=embedder.identity,
+        analyser=VERSION,
         key=key_of(text, metadata),
         tags=particulars.tags,
         source=particulars.source,
@@ -76,6 +77,7 @@ def prepare_for_words(
         author=particulars.author,
         timestamp=particulars.timestamp,
         embedder=embedder.identity,
+        analyser=VERSION,
         jobs=jobs,
     )
 

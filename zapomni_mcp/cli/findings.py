@@ -149,6 +149,14 @@ def vectors(missing: int) -> Iterator[Finding]:
         yield Finding("warn", "vectors", f"{chunks} no vector yet: found by words only, not by meaning", fix)
 
 
+def terms(outdated: int) -> Iterator[Finding]:
+    """What may not be found by its words, because an older version of Zapomni analysed them."""
+    if outdated:
+        chunks = f"{outdated:,} chunk{'s were' if outdated != 1 else ' was'}"
+        detail = f"{chunks} analysed by another version of Zapomni: words may not be found"
+        yield Finding("warn", "words", detail, "analyse them again: zapomni reindex")
+
+
 def size(registry: ToolRegistry) -> Finding:
     """How many tools there are, against what clients take."""
     total = sum(map(tokens, registry))
