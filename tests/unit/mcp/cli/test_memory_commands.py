@@ -474,6 +474,15 @@ def test_the_present_embedder_has_nothing_to_do(zapomni, remember):
     assert result.stderr == "Every chunk has a vector by this embedder already.\n"
 
 
+def test_what_another_version_analysed_is_analysed_again_once(zapomni, document, remember, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr("zapomni_core.adding.VERSION", 0)
+        remember("word")
+    assert zapomni("reindex").stdout.splitlines()[0] == "Analysed again: 1 chunk."
+    assert document("reindex")["analysed"] == 0
+    assert document("search", "word")["hits"][0]["why"] == ["word"]
+
+
 def test_the_settings_choose_the_new_embedder(document, remember, monkeypatch):
     remember("word")
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "another")
