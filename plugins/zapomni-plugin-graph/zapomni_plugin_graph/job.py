@@ -16,11 +16,11 @@ PAGE = 100
 TOGETHER = 4
 AWAY_SECONDS = 60.0
 NO_EXTRACTOR = ""
-"""An extractor without a name has read nothing: to it every memory is unread."""
+"""To an extractor without a name every memory is unread."""
 
 
 def build_job(engine: MemoryEngine, memory_ids: Sequence[str] = (), *, rebuild: bool = False) -> NewJob:
-    """One job for all who ask for the same while it waits or runs; only who has the same extractor does it."""
+    """The job to queue. While it waits or runs, equal requests share it; only a worker with the same extractor runs it."""
     kind = engine.reading_kind(KIND)
     if memory_ids:
         chosen = sorted(set(memory_ids))
@@ -31,7 +31,7 @@ def build_job(engine: MemoryEngine, memory_ids: Sequence[str] = (), *, rebuild: 
 
 @dataclass(slots=True)
 class _State:
-    """How far a job has come: the last memory that is behind it, and how many were read, could not be, and are in all."""
+    """How far a job has come: its last memory, and how many were read, could not be read, and are there in all."""
 
     last: str | None = None
     read: int = 0
@@ -39,23 +39,23 @@ class _State:
     total: int = 0
 
     def add(self, memory_ids: Sequence[str], outcomes: Sequence[bool]) -> None:
-        """Some memories more are behind it."""
+        """Count some more memories."""
         self.last = memory_ids[-1]
         self.read += outcomes.count(True)
         self.skipped += outcomes.count(False)
 
     @property
     def part(self) -> float:
-        """How much of it is done."""
+        """How much of the job is done, from 0 to 1."""
         done = self.read + self.skipped
         return done / max(self.total, done)
 
 
 class BuildGraph:
-    """Reads memories that its extractor has not read, or those that are named, or all of them anew.
+    """Extracts from memories that the extractor has not read, from named ones, or from all of them again.
 
-    What was read of a memory is kept at once, instead of what was read of it before: a job that is begun again goes on.
-    One that was put off goes on where it was: a model that is away for a while must not be asked about everything again.
+    What was extracted from a memory is kept at once, so a job that is started again goes on with the rest. A postponed job
+    also goes on with the rest, so a language model that was away is not asked about everything again.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class BuildGraph:
 
 
 async def _pages(engine: MemoryEngine, payload: Mapping[str, Any], state: _State) -> AsyncIterator[list[str]]:
-    """Ids of memories to read, some at a time, from where the state has come to."""
+    """Ids of memories to read, a page at a time, after the last one."""
     if chosen := payload.get("memory_ids"):
         state.total = len(chosen)
         yield [one for one in chosen if state.last is None or one > state.last]
@@ -88,14 +88,14 @@ async def _pages(engine: MemoryEngine, payload: Mapping[str, Any], state: _State
 
 
 def _groups(memory_ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Some at a time, but the first alone: it finds out whether a language model that was away is back."""
+    """Some at a time, but the first alone: it shows whether a language model that was away is back."""
     if memory_ids:
         yield memory_ids[:1]
     yield from (memory_ids[first : first + TOGETHER] for first in range(1, len(memory_ids), TOGETHER))
 
 
 async def _read_together(engine: MemoryEngine, memory_ids: Sequence[str]) -> list[bool]:
-    """Read some memories at a time: what they speak of is then written together."""
+    """Read some memories at a time, so that what they say is written together."""
     outcomes = await asyncio.gather(*(_read(engine, one) for one in memory_ids), return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

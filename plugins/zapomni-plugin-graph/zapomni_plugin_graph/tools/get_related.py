@@ -124,9 +124,7 @@ class GetRelatedTool(GraphTool[GetRelatedRequest]):
         ids = [one.id for one in starts]
         _, found = await self.engine.graph.related(self.engine.workspace, ids, ended=True, limit=MOST)
         types = sorted({relation.type for _, relation in found})
-        return (
-            f" There are facts of these relations, some perhaps over: {', '.join(types[:MOST_TYPES])}." if types else ""
-        )
+        return f" There are others, current or over: {', '.join(types[:MOST_TYPES])}." if types else ""
 
     async def _unknown(self, name: str) -> tuple[str, BaseModel]:
         message = f"There is no entity '{short(name, 60)}' in the graph."
@@ -179,7 +177,8 @@ def _headline(count: int, starts: list[Entity], request: GetRelatedRequest, *, i
         return f"No entity is known in memory {request.memory_id}; add_facts states what it says, build_graph extracts names."
     about = ", ".join(map(entity_text, starts[:NEAREST])) + (", …" if len(starts) > NEAREST else "")
     if not count:
-        return f"No facts about {about} that meet the request."
+        is_all = not (request.types or request.at or request.ended or request.direction != "both")
+        return f"No current facts about {about}." if is_all else f"No facts about {about} that meet the request."
     if is_more:
         return f"The first {counted(count, 'fact', 'facts')} about {about}; there are more (limit {request.limit}):"
     return f"{counted(count, 'fact', 'facts')} about {about}:"
