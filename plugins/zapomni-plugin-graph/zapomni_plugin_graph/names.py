@@ -49,7 +49,7 @@ _GERMAN = "der die das den dem ein eine einen einer und oder ist hat wird sich n
 _GERMAN_NOUN = re.compile(r"(ung|heit|keit|schaft|tion|tät|ment|nis|ismus)(e?n|e?s|e|se)?$")
 # In English, a word that begins a sentence with a verb in -s or -ed behind it is mostly a name: nouns have an article.
 _ROMANCE = frozenset("de la el los las en con que y por para un una del al se es no le les et".split())
-_VERB = re.compile(r"[a-z]+[^s]s|[a-z]{2,}ed|is|was|has")
+_VERB = re.compile(r"[a-z]{2,}[^s]s|[a-z]{2,}ed")
 _NO_SUBJECT = re.compile(r"(s|ing|tion|sion|ity|ness|ment|ance|ence|ware|age|ly)$")
 _EXTENSIONS = "c cfg conf cpp cs css csv db go h html ini java jpg js json jsonl kt log md mjs pdf php png py rb rs sh sql svg toml ts tsx txt xml yaml yml zip".split()
 
