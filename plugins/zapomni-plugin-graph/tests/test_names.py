@@ -102,8 +102,23 @@ def test_a_word_that_merely_begins_a_sentence_is_no_name(text):
 
 
 def test_a_word_that_begins_a_sentence_is_a_name_if_it_has_its_form_or_is_named_elsewhere():
-    assert names_in("PgBouncer is slow. Lena said so; we believe Lena.") == ["PgBouncer", "Lena"]
-    assert extract_names("Lena is slow. We believe Lena.").entities[0].spans == ((0, 4), (25, 29))
+    assert names_in("PgBouncer is slow. Lena can wait; we believe Lena.") == ["PgBouncer", "Lena"]
+    assert extract_names("Lena can wait. We believe Lena.").entities[0].spans == ((0, 4), (26, 30))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Anna works at Acme.", ["Anna", "Acme"]),
+        ("Priya moved it.", ["Priya"]),
+        ("Documentation lives in a folder.", []),
+        ("Guarda copias en Vault.", ["Vault"]),
+        ("im Team arbeitet Jonas mit Docker", ["Jonas", "Docker"]),
+        ("der Plan ist in Option B. und danach Ruhe", []),
+    ],
+)
+def test_what_stands_beside_a_word_may_tell_that_it_is_a_name(text, found):
+    assert names_in(text) == found
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,13 @@ _PARTICLES = frozenset("de del la las los da do dos di du van von der den bin ib
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "st", "sr", "sra", "hr", "fr"))
 # German writes every noun with a capital. Names have no article: one word counts only after these and after verbs in -t.
 _BEFORE_NAME = frozenset("mit von bei für auf über nach aus in gegen ohne zu durch an um statt via weil dass".split())
-_GERMAN = frozenset(
-    "der die das den dem ein eine einen einer und oder ist hat wird sich nicht im zum zur beim vom mit bei für auf über nach aus durch auch wie wir".split()
-)
+_GERMAN = "der die das den dem ein eine einen einer und oder ist hat wird sich nicht im zum zur beim vom mit bei für auf über nach aus durch auch wie wir".split()
 _GERMAN_NOUN = re.compile(r"(ung|heit|keit|schaft|tion|tät|ment|nis|ismus)(e?n|e?s|e|se)?$")
-_EXTENSIONS = frozenset(
-    "c cfg conf cpp cs css csv db go h html ini java jpg js json jsonl kt log md mjs pdf php png py rb rs sh sql svg toml ts tsx txt xml yaml yml zip".split()
-)
+# In English, a word that begins a sentence with a verb in -s or -ed behind it is mostly a name: nouns have an article.
+_ROMANCE = frozenset("de la el los las en con que y por para un una del al se es no le les et".split())
+_VERB = re.compile(r"[a-z]{2,}[^s]s|[a-z]{2,}ed")
+_NO_SUBJECT = re.compile(r"(s|ing|tion|sion|ity|ness|ment|ance|ence|ware|age|ly)$")
+_EXTENSIONS = "c cfg conf cpp cs css csv db go h html ini java jpg js json jsonl kt log md mjs pdf php png py rb rs sh sql svg toml ts tsx txt xml yaml yml zip".split()
 
 _BREAK = r"\s,;:!?¿¡()\[\]{}<>\"'’`«»„“”|=*—。！？\u3000-\u9fff\uac00-\ud7af\uff00-\uffef"
 _TOKEN = re.compile(
@@ -88,7 +88,6 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _CAPITALISED = re.compile(r"[^\W\d_](?:[^\W_]+(?:[-'’&][^\W_]+)*|\+\+|\#|['’&][^\W\d_]+|\.)")
-_CONTRACTION = re.compile(r"['’](?:s|re|ve|ll|d|m|t)?$")
 _INITIAL = re.compile(r"[^\W\d_]\.")
 
 
@@ -120,7 +119,7 @@ def extract_names(text: str) -> Extraction:
     """Find the names in a text, and relate those that share a sentence."""
     sentences = [list(group) for _, group in groupby(_tokens(text), key=lambda token: token.sentence)]
     found = [token for sentence in sentences for token in sentence if token.type]
-    names = [name for sentence in sentences for name in _capitalised(text, sentence)]
+    names = [name for sentence in sentences for name in _capitalised(text, sentence) if name.text[-1] != "."]
     sure = {name.text for name in names if not name.begins}
     found += [name for name in names if name.text in sure]
     places: dict[str, list[_Token]] = defaultdict(list)
@@ -199,7 +198,9 @@ def _words(text: str, start: int, end: int) -> Iterator[tuple[int, int, str, str
     for part in re.finditer(r".+" if kind else r"[^/]+", word):
         name = part[0]
         if not kind and name[0].isupper():  # Maria's, Redis-backed
-            name = "-".join(takewhile(lambda one: not one[:1].islower(), _CONTRACTION.sub("", name).split("-")))
+            name = "-".join(
+                takewhile(lambda one: not one[:1].islower(), re.sub(r"['’](?:s|re|ve|ll|d|m|t)?$", "", name).split("-"))
+            )
         yield start + part.start(), start + part.start() + len(name), name, kind or _form(name)
 
 
@@ -222,7 +223,7 @@ def _is_path(word: str) -> bool:
     first, *others = [part for part in re.split(r"[/\\]", word) if part] or [word]
     if first == word or not _PATH.fullmatch(word):
         return False
-    if _ROOTED.match(word) or (others and others[-1].rpartition(".")[2] in _EXTENSIONS - {others[-1]}):
+    if _ROOTED.match(word) or word.rpartition(".")[2] in _EXTENSIONS:
         return True
     is_marked = len(others) > 1 or word.endswith("/") or re.search(r"[._-]|\d[a-z]|[a-z]\d", "/".join(others))
     return bool(is_marked and word.isascii() and re.fullmatch(r"[a-z][\w.-]*[a-z][\w.-]*", first))
@@ -244,12 +245,8 @@ def _dotted(word: str) -> str:
 def _is_title(text: str) -> bool:
     """Whether what is quoted is a title, and not something said or a word in code."""
     words = text.split()
-    if (
-        text != text.strip()
-        or len(words) > MOST_WORDS + 1
-        or not text[0].isupper()
-        or re.search(r"[.,;:!?…](\s|$)", text)
-    ):
+    is_short = len(words) <= MOST_WORDS + 1 and text == text.strip()
+    if not is_short or not text[0].isupper() or re.search(r"[.,;:!?…](\s|$)", text):
         return False
     if len(words) == 1 or any(word[0].islower() and len(word) > 3 for word in words):
         return words[0].casefold() not in _NO_NAMES and not (len(words) == 1 and _form(text))
@@ -260,15 +257,15 @@ def _capitalised(text: str, sentence: list[_Token]) -> Iterator[_Token]:
     """The capitalised names of a sentence. One that `begins` may be another word: it counts if it is named elsewhere too."""
     words = [token.text for token in sentence if not token.type and token.text.isalpha()]
     is_german = sum(word.casefold() in _GERMAN for word in words) >= max(2, len(words) / 8)
+    is_english = not is_german and _ROMANCE.isdisjoint(words)
     is_foreign = sum(not word.isascii() for word in words) * 2 > len(words)
     is_headline = sentence[0].text.startswith("#") or (len(words) > 3 and all(map(str.isupper, words)))
     after = -2  # where the last name ended
     for first, last in _runs(text, sentence, is_german=is_german):
         start, end = sentence[first].start, sentence[last].end
         name = text[start:end]
-        is_clear = first < last or any(
-            one.isupper() or one.isdigit() for one in name.rpartition("-")[2][1:]
-        )  # PgBouncer
+        tail = name.rpartition("-")[2][1:]
+        is_clear = first < last or not (tail.isalpha() and tail.islower())  # PgBouncer
         if is_german and not is_clear:
             before = sentence[first - 1].text.casefold() if first else ""
             is_listed = after == first - 1 or (after == first - 2 and before in ("und", "oder"))
@@ -276,7 +273,9 @@ def _capitalised(text: str, sentence: list[_Token]) -> Iterator[_Token]:
             if not is_bare or _GERMAN_NOUN.search(name):
                 continue
         after = last
-        begins = sentence[first].begins and not is_clear and not (is_foreign and name.isascii())
+        verb = sentence[last + 1].text if len(sentence) > last + 1 and text[end] == " " else ""
+        is_subject = is_english and _VERB.fullmatch(verb) and not _NO_SUBJECT.search(name)
+        begins = sentence[first].begins and not (is_clear or is_subject or (is_foreign and name.isascii()))
         yield _Token(start, end, name, "name", sentence[first].sentence, begins or is_headline)
 
 

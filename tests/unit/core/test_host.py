@@ -865,7 +865,7 @@ def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
     [
         ({"store": "nowhere://x"}, "no plugin offers the store 'nowhere'; there are: sqlite"),
         ({"embedder": "defualt"}, "no plugin offers the embedder 'defualt'; did you mean 'default'?"),
-        ({"extractor": "nobody"}, "no plugin offers the extractor 'nobody'; there are: llm"),
+        ({"extractor": "nobody"}, "no plugin offers the extractor 'nobody'; there are: llm, names"),
     ],
 )
 def test_a_part_that_the_user_named_and_nobody_offers_stops_the_start(choice, problem):
