@@ -23,11 +23,10 @@ from zapomni_core.host.discovery import discover
 from zapomni_core.settings import Settings
 from zapomni_core.tool import Tool
 from zapomni_mcp.convert import tool_on_the_wire
-from zapomni_mcp.descriptors import Wire, claim
+from zapomni_mcp.descriptors import Descriptors, claim_stdio
 from zapomni_mcp.local import serve_locally
 from zapomni_mcp.signals import stopping_on_signals
-from zapomni_mcp.transports import open_stdio
-from zapomni_mcp.transports.exchange import Reader, Writer
+from zapomni_mcp.stdio import MessageReader, MessageWriter, open_stdio
 
 log = logging.getLogger("zapomni.server")
 
@@ -103,7 +102,7 @@ class MCPServer:
         """The answer to one JSON-RPC request, without a transport; `jsonrpc` and `id` may be missing."""
         return await serve_locally(self.server, request)
 
-    async def run(self, wire: Wire | None = None, *, lean: bool | None = None) -> None:
+    async def run(self, descriptors: Descriptors | None = None) -> None:
         """Serve standard input and output until input ends or a signal comes.
 
         What is in progress is finished: at the end of input for as long as it shows progress, at a signal for some seconds.
@@ -115,14 +114,14 @@ class MCPServer:
         self._running = True
         async with stopping_on_signals() as stop:
             try:
-                await self._serve_wire(wire or claim(), stop, lean)
+                await self._serve_stdio(descriptors or claim_stdio(), stop)
             finally:
                 self._shutting_down = True
                 await self.app.stop()
                 self._running = False
 
-    async def _serve_wire(self, wire: Wire, stop: asyncio.Event, lean: bool | None) -> None:
-        async with open_stdio(wire, stop, lean=lean) as (read, write):
+    async def _serve_stdio(self, descriptors: Descriptors, stop: asyncio.Event) -> None:
+        async with open_stdio(descriptors, stop) as (read, write):
             requirement = asyncio.create_task(self._stop_on_failed_requirement(stop))
             try:
                 await self.app.start()
@@ -130,7 +129,7 @@ class MCPServer:
             finally:
                 requirement.cancel()
 
-    async def _serve(self, read: Reader, write: Writer) -> None:
+    async def _serve(self, read: MessageReader, write: MessageWriter) -> None:
         """Serve in a task of its own: where calls ignore that they are cancelled, the server ends without them."""
         self._progressed = read.progressed
         options = self.server.create_initialization_options()
