@@ -25,7 +25,7 @@ from zapomni_core.tool import Tool
 from zapomni_mcp.convert import tool_on_the_wire
 from zapomni_mcp.descriptors import Descriptors, claim_stdio
 from zapomni_mcp.local import serve_locally
-from zapomni_mcp.signals import stopping_on_signals
+from zapomni_mcp.process import stop_on_signals
 from zapomni_mcp.stdio import MessageReader, MessageWriter, open_stdio
 
 log = logging.getLogger("zapomni.server")
@@ -112,7 +112,7 @@ class MCPServer:
         if self._shutting_down:
             raise RuntimeError("Server has ended, and what its plugins had open is closed: make another one")
         self._running = True
-        async with stopping_on_signals() as stop:
+        async with stop_on_signals() as stop:
             try:
                 await self._serve_stdio(descriptors or claim_stdio(), stop)
             finally:

@@ -10,10 +10,9 @@ import click
 
 from zapomni_core.errors import ConfigurationError
 from zapomni_mcp.cli.composition import compose, read_config
-from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.descriptors import Descriptors, claim_stdio
-from zapomni_mcp.running import run_to_the_end
+from zapomni_mcp.process import exit_soon, run_main
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
@@ -43,7 +42,7 @@ def serve(options: Options) -> None:
     _announce(app)
     if by_hand:
         click.echo("zapomni waits for an MCP client on standard input; Ctrl-D or Ctrl-C ends it.", err=True)
-    sys.exit(run_to_the_end(_serve(server, descriptors)))
+    sys.exit(run_main(_serve(server, descriptors)))
 
 
 def _claim_stdio() -> Descriptors:
@@ -100,7 +99,7 @@ async def _serve(server: "MCPServer", descriptors: Descriptors) -> int:
         code = _exit_code(server.app)
     finally:
         # Here already, because asyncio.run waits for the threads of its executor.
-        end_soon(code)
+        exit_soon(code)
     return code
 
 
