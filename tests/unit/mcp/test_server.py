@@ -325,7 +325,7 @@ async def piped(*tools, engine=None):
 
 async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkeypatch, caplog):
     monkeypatch.setattr("zapomni_mcp.stdio.DRAIN_SECONDS", 0.2)
-    monkeypatch.setattr("zapomni_mcp.server.HEED_SECONDS", 0.05)
+    monkeypatch.setattr("zapomni_mcp.server.CANCEL_SECONDS", 0.05)
     monkeypatch.setattr("zapomni_core.call.BEAT_SECONDS", 0.01)
     begun, release = asyncio.Event(), asyncio.Event()
 
@@ -342,7 +342,7 @@ async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkey
         pipes.ask(id=1, method="tools/call", params={"name": "stubborn"})
         await asyncio.wait_for(begun.wait(), 20)
         pipes.end()
-    [record] = [one for one in caplog.records if one.message == "calls_ignore_the_end"]
+    [record] = [one for one in caplog.records if one.message == "calls_ignore_cancellation"]
     assert record.tools == ["stubborn"]
     assert not pipes.server._running
     release.set()
