@@ -14,7 +14,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any
 
-from zapomni_core.call import current_call_id
+from zapomni_core.dispatch.call import current_call_id
 
 ROOM_SECONDS = 0.25
 """How long a line waits for a client that does not read standard error."""

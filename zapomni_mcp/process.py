@@ -47,7 +47,7 @@ def run_main(main: Coroutine[Any, Any, T]) -> T:
 
 
 def _is_ctrl_c(error: BaseException) -> bool:
-    """Whether the user pressed Ctrl-C before or after the server's own handler was in place, which raises nothing."""
+    """Whether it comes from Ctrl-C: the server's own handler, while it is in place, raises nothing."""
     return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

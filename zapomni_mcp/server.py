@@ -34,10 +34,10 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
 from zapomni_core.app import App
-from zapomni_core.call import STILL_WORKING, ReportProgress, new_call_id, request_id
+from zapomni_core.dispatch.call import STILL_WORKING, ReportProgress, new_call_id, request_id
 from zapomni_core.errors import UnknownToolError
 from zapomni_core.host.discovery import discover
-from zapomni_core.host.validation import CheckedTool
+from zapomni_core.host.registry import CheckedTool
 from zapomni_core.settings import Settings
 from zapomni_core.tool import Tool
 from zapomni_mcp.descriptors import Descriptors, claim_stdio

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from zapomni_core.call import report_progress
+from zapomni_core.dispatch.call import report_progress
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction.collecting import Collection
 from zapomni_core.extraction.mention import Mention, name_key
