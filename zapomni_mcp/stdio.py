@@ -271,16 +271,15 @@ class _Input:
         self._thread = _Thread("zapomni-input")
         self._splitter = LineSplitter()
         self._lines: deque[Line] = deque()
-        self._reading: asyncio.Future[bytes | None] | None = None
+        self._reading: asyncio.Future[tuple[list[Line], bool]] | None = None
 
     async def next_line(self) -> Line | None:
         """Return the next line, None when there is no other."""
         while not self._lines and not self.ended:
-            self._reading = self._thread.call(partial(_read, self._fd))
-            if (data := await self._reading) is None:
-                break
-            self._lines.extend(self._splitter.feed(data or b"\n"))
-            if not data:
+            self._reading = self._thread.call(self._read_lines)
+            lines, is_last = await self._reading
+            self._lines.extend(lines)
+            if is_last:
                 self._on_end()
         return self._lines.popleft() if self._lines else None
 
@@ -289,7 +288,16 @@ class _Input:
         self.ended = True
         self._thread.close()
         if self._reading is not None:
-            _set_result(self._reading, None)
+            _set_result(self._reading, ([], False))
+
+    def _read_lines(self) -> tuple[list[Line], bool]:
+        """Read until a line is complete, in the thread; also whether the input has ended."""
+        lines: list[Line] = []
+        data = b"\n"
+        while not lines and data and not self.ended:
+            data = _read(self._fd)
+            lines = self._splitter.feed(data or b"\n")
+        return lines, not data
 
 
 class _Output:
@@ -363,7 +371,7 @@ def _set_result(future: asyncio.Future[T], result: T) -> None:
         future.set_result(result)
 
 
-def _read(fd: int) -> bytes | None:
+def _read(fd: int) -> bytes:
     """Read what there is; nothing at the end of input, or when the client is gone."""
     while True:
         try:
