@@ -5,14 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zapomni_core.beats import Beats
-from zapomni_core.call import report_progress
 from zapomni_core.chunking import Chunk, chunk
+from zapomni_core.dispatch.call import Heartbeat, report_progress
 from zapomni_core.embedding import Embedder
 from zapomni_core.extracting import UNREAD, Reading
 from zapomni_core.intake import Particulars, key_of, read_particulars
 from zapomni_core.telemetry import timed
-from zapomni_core.terms import terms
+from zapomni_core.terms import VERSION, terms
 from zapomni_db.records import NewChunk, NewJob, NewMemory
 
 if TYPE_CHECKING:
@@ -50,6 +49,7 @@ async def prepare(
         metadata=metadata,
         chunks=chunks,
         embedder=embedder.identity,
+        analyser=VERSION,
         key=key_of(text, metadata),
         tags=particulars.tags,
         source=particulars.source,
@@ -77,6 +77,7 @@ def prepare_for_words(
         author=particulars.author,
         timestamp=particulars.timestamp,
         embedder=embedder.identity,
+        analyser=VERSION,
         jobs=jobs,
     )
 
@@ -101,11 +102,11 @@ async def attended(work: Awaitable[T], done: float, message: str) -> T:
         count, told_at = count + 1, loop.time()
         await report_progress(done + count / (count + 10), None, message)
 
-    beats = Beats(BEAT_SECONDS, lambda: told_at, tell)
+    heartbeat = Heartbeat(BEAT_SECONDS, lambda: told_at, tell)
     try:
         return await work
     finally:
-        beats.end()
+        heartbeat.stop()
 
 
 def _parts(text: str, particulars: Particulars, embedder: Embedder) -> list[_Part]:

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zapomni_core.dispatch import Dispatcher
+from zapomni_core.dispatch.dispatcher import Dispatcher
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, PluginError
 from zapomni_core.host.discovery import Found, bare_name
 from zapomni_core.host.lifespans import Lifespans
 from zapomni_core.host.loading import Loader, Offer
-from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.host.registry import CheckedTool, ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
-from zapomni_core.host.validation import CheckedTool
 from zapomni_core.models import HostStats
 from zapomni_core.provider import Kind, Providers
 from zapomni_core.providers import zapomni_lifespan
@@ -46,7 +45,7 @@ class App:
         self.dispatcher = Dispatcher(
             self.registry,
             timeouts=_timeouts(self.settings),
-            gate=self._gate,
+            wait_ready=self._wait_ready,
             on_call=self._telemetry.record_call,
         )
         self.on_tools_changed: Callable[[], None] = lambda: None
@@ -123,7 +122,7 @@ class App:
         if inspect.isawaitable(closing):
             await closing
 
-    async def _gate(self, tool: CheckedTool) -> str | None:
+    async def _wait_ready(self, tool: CheckedTool) -> str | None:
         """A call waits for the lifespans of its own plugin and of the middleware around it, and for telemetry.
 
         It is refused where a transform or guard that must see it could not start.
@@ -133,9 +132,11 @@ class App:
         for link in self.dispatcher.links:
             failure = await self._lifespans.ready(link.plugin)
             if failure and link.stage != "observe":
+                report = self.report.get(link.plugin)
+                fix = f"Fix it, or {report.removal}" if report else "Fix it"
                 return (
                     f"Tool '{tool.name}' cannot be called: {link}, could not start ({failure.told}). "
-                    f"Fix it, or run: zapomni plugins disable {link.plugin}; then start the server again."
+                    f"{fix}; then start the server again."
                 )
         if await self._lifespans.ready(tool.plugin):
             return f"Tool '{tool.name}' is not available: plugin '{tool.plugin}' could not start."
@@ -155,6 +156,7 @@ class App:
         self._providers.withdraw(plugin)
         report = self.report.get(plugin)
         if report is not None:
+            failure.fix = f"{failure.fix}, or {report.removal}"
             report.fail(failure)
             if _is_required(report, self.settings):
                 self.failed_requirement.set()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from zapomni_core.call import call_context
+from zapomni_core.dispatch.call import call_context
 from zapomni_core.errors import ConfigurationError, LLMUnavailableError
 from zapomni_core.extracting import KIND, UNREAD, Reading, kept_unread, read, read_kept, read_later
 from zapomni_core.intake import Particulars, clean_metadata, clean_text, key_of, preview, read_particulars
@@ -130,7 +130,7 @@ class MemoryEngine:
         return self._parts.extractor_problem if self._parts.extracts else None
 
     async def embedder_problem(self) -> str | None:
-        """Why the store's embedder cannot be had, such as a plugin that is missing, and the way out; None where it can."""
+        """Why the workspace's embedder cannot be had, such as a plugin that is missing, and the way out; None where it can."""
         return await self._parts.embedder_problem(self.workspace)
 
     @property
@@ -484,7 +484,7 @@ class MemoryEngine:
         return await self._parts.reindex(self.workspace, embedder_name, on_progress)
 
     async def with_embedder(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
-        """The result of work with the store's embedder, which need not be loaded for it."""
+        """The result of work with the workspace's embedder, which need not be loaded for it."""
         return await self._parts.embedding(self.workspace, work)
 
     async def get_stats(self) -> EngineStats:
@@ -524,7 +524,7 @@ class MemoryEngine:
         return await self._parts.extractor.extract(text, timestamp=timestamp)
 
     async def embed(self, texts: list[str]) -> "list[Vector]":
-        """Vectors of texts by the store's embedder, for plugins."""
+        """Vectors of texts by the workspace's embedder, for plugins."""
         return list(await (await self._parts.embedder(self.workspace)).embed(texts))
 
     def _there(self, memory: "Memory | None", memory_id: str, what: str = "memory") -> "Memory":

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 from pydantic import BaseModel
 
+from zapomni_core.dispatch.middleware import Middleware
 from zapomni_core.engine import MemoryEngine
-from zapomni_core.middleware import Middleware
 from zapomni_core.provider import Provider
 from zapomni_core.tool import Tool
 

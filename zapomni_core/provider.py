@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
+from zapomni_core.dispatch.middleware import isolated
 from zapomni_core.errors import ConfigurationError, DatabaseError
 from zapomni_core.host.mistakes import quoted
 from zapomni_core.settings import Settings
-from zapomni_core.strangers import failing_alone
 
 log = logging.getLogger("zapomni.providers")
 
@@ -140,7 +140,7 @@ class Providers:
 
 async def close_part(part: Any) -> None:
     """Close a part; its author may have written `def close`. What that raises keeps no other part open, and is logged."""
-    with failing_alone(lambda error: _tell_of_closing(part, error)):
+    with isolated(lambda error: _tell_of_closing(part, error)):
         closing = part.close()
         if inspect.isawaitable(closing):
             await closing

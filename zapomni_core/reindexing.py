@@ -1,5 +1,6 @@
-"""Makes the vectors of a workspace anew, by another embedder, while the old ones serve."""
+"""Makes the vectors of a workspace anew, by another embedder, while the old ones serve; and the terms of an older analyser."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import cast
 
@@ -7,6 +8,7 @@ from zapomni_core.adding import indexed_text
 from zapomni_core.embedding import Embedder, OnBatch
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.intake import Particulars
+from zapomni_core.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound
 from zapomni_db.store import MemoryStore, Reembedding
@@ -18,10 +20,11 @@ BATCH = 512
 async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
     """Embed what has no vector by this embedder yet, then let its vectors serve; how many chunks were embedded.
 
-    Whatever ends it before, what was kept stays, and the next run goes on from there. Progress is told before the first
+    What an older analyser analysed is analysed again before. Whatever ends it before, what was kept stays, and the next run goes on from there. Progress is told before the first
     chunk and after each batch of the embedder's.
     """
     target = _reembedding(store)
+    await _analyse(target, workspace)
     done = 0
     while True:
         chunks, left = await target.pending(workspace, embedder.identity, BATCH)
@@ -33,6 +36,14 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
             continue
         if await _switch(target, workspace, embedder):
             return done
+
+
+async def _analyse(target: Reembedding, workspace: str) -> None:
+    """Give the chunks that another version of the analyser analysed the terms of this one."""
+    while chunks := (await target.outdated(workspace, VERSION, BATCH))[0]:
+        made = await asyncio.to_thread(lambda found: [terms(_content(chunk)) for _, chunk in found], chunks)
+        numbers = [number for number, _ in chunks]
+        await target.replace_terms(workspace, VERSION, list(zip(numbers, made, strict=True)))
 
 
 async def embed_pending(
@@ -67,6 +78,11 @@ async def count_pending(store: MemoryStore, workspace: str) -> int:
     return (await _reembedding(store).pending(workspace, identity, 1))[1]
 
 
+async def count_outdated(store: MemoryStore, workspace: str) -> int:
+    """How many chunks of a workspace another version of the analyser analysed."""
+    return (await _reembedding(store).outdated(workspace, VERSION, 1))[1] if hasattr(store, "outdated") else 0
+
+
 async def _embed(
     target: Reembedding,
     workspace: str,
@@ -80,7 +96,7 @@ async def _embed(
 
 
 def _content(chunk: ChunkFound) -> str:
-    """What was embedded when the chunk was added."""
+    """What was embedded and analysed when the chunk was added."""
     return indexed_text(Particulars(author=chunk.author, timestamp=chunk.timestamp), chunk.heading, chunk.text)
 
 
@@ -107,6 +123,6 @@ async def _switch(target: Reembedding, workspace: str, embedder: Embedder) -> bo
 
 
 def _reembedding(store: MemoryStore) -> Reembedding:
-    if not all(hasattr(store, method) for method in ("pending", "fill", "switch")):
+    if not all(hasattr(store, method) for method in ("pending", "fill", "switch", "outdated", "replace_terms")):
         raise ConfigurationError("this store cannot get the vectors of another embedder; begin a new one for that")
     return cast(Reembedding, store)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from zapomni_core.host.registry import CheckedTool
 from zapomni_core.host.schemas import is_json
-from zapomni_core.host.validation import CheckedTool
 from zapomni_core.responses import ErrorResponse
 from zapomni_core.tool import ToolResult
 
@@ -27,8 +27,6 @@ def check_result(result: Any, tool: CheckedTool) -> str | None:
         return None
     if "structuredContent" not in result:
         return "structuredContent is missing, though the tool has an output_schema"
-    if tool.accepts_output(result["structuredContent"]):
-        return None
     error = next(tool.output_validator.iter_errors(result["structuredContent"]), None)
     if error is None:
         return None
@@ -47,7 +45,7 @@ def error_result(error: ErrorResponse, tool: CheckedTool | None = None) -> dict[
 
 def _admits(tool: CheckedTool, record: dict[str, Any]) -> bool:
     try:
-        return tool.accepts_output(record) or bool(tool.output_validator.is_valid(record))
+        return tool.output_validator is None or bool(tool.output_validator.is_valid(record))
     except RecursionError:  # a schema that refers to itself without end
         return False
 

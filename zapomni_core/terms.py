@@ -19,6 +19,9 @@ import Stemmer  # type: ignore[import-not-found]  # it has no types
 
 from zapomni_core.stopwords import STOP_WORDS
 
+VERSION = 1
+"""Of the analyser: raise it with every change of the terms that it makes. `reindex` analyses again what an older one analysed."""
+
 LONGEST = 128
 """Characters of a word that count. What is longer is data, not language, and stores have limits for a key."""
 _MOST_MARKS = 30

@@ -13,7 +13,7 @@ Span = tuple[int, int]
 _SENTENCE_END = re.compile(
     r"[.!?…]+[\"')\]»”’]*\s+|[。！？]+[」』”’]*\s*|\n\s*\n|\n(?=[ \t]*(?:[-*+•>#|]|\d+[.)]))"  # noqa: RUF001 (full width)
 )
-_LETTER = rf"[^\W{UNSPACED}]"  # a character of a word, in scripts that put spaces between words
+_INSIDE = re.compile(rf"[^\W{UNSPACED}]{{2}}")  # of a word, in scripts that put spaces between words
 
 
 class Text:
@@ -21,6 +21,8 @@ class Text:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._places: dict[str, list[Span]] = {}
+        self._sentences: dict[str, set[int]] = {}
 
     def quote(self, quote: str) -> Span | None:
         """The place of a quote; only white space may differ."""
@@ -29,13 +31,16 @@ class Text:
 
     def places(self, name: str) -> list[Span]:
         """Every place of a name, as names are compared; not within a longer word."""
-        folded, places = self._folded
-        found = [one.span() for one in re.finditer(_bounded(key_of(name)), folded)]
-        return [(places[start], places[end]) for start, end in found] if places else found
+        key = key_of(name)
+        if key not in self._places:
+            folded, places = self._folded
+            found = [one.span() for one in re.finditer(_pattern(key), folded) if _is_whole(folded, *one.span())]
+            self._places[key] = [(places[start], places[end]) for start, end in found] if places else found
+        return self._places[key]
 
     def sentence(self, one: str, other: str) -> Span:
         """The first sentence that holds both names, else the whole text."""
-        both = {*map(self._sentence_at, self.places(one))} & {*map(self._sentence_at, self.places(other))}
+        both = self._sentences_of(one) & self._sentences_of(other)
         if not both:
             return 0, len(self.text)
         number = min(both)
@@ -43,8 +48,11 @@ class Text:
         sentence = self.text[start:end]
         return end - len(sentence.lstrip()), start + len(sentence.rstrip())
 
-    def _sentence_at(self, place: Span) -> int:
-        return bisect_right(self._ends, place[0])
+    def _sentences_of(self, name: str) -> set[int]:
+        """The numbers of the sentences that hold a name."""
+        if name not in self._sentences:
+            self._sentences[name] = {bisect_right(self._ends, start) for start, _ in self.places(name)}
+        return self._sentences[name]
 
     @cached_property
     def _ends(self) -> list[int]:
@@ -73,8 +81,6 @@ def _pattern(words: str) -> str:
     return r"\s+".join(map(re.escape, words.split()))
 
 
-def _bounded(key: str) -> str:
-    """A pattern for a name that does not match within a longer word."""
-    before = rf"(?<!{_LETTER})" if re.match(_LETTER, key) else ""
-    after = rf"(?!{_LETTER})" if re.match(_LETTER, key[-1:]) else ""
-    return before + _pattern(key) + after
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text is not cut out of a longer word."""
+    return not any(_INSIDE.fullmatch(text[max(0, place - 1) : place + 1]) for place in (start, end))

@@ -19,6 +19,8 @@ Wanted = tuple[Scalar, ...] | Mapping[str, "Wanted"]
 MOST_PARTS = 100
 """Tags and metadata values that one filter may ask for: more than anybody means, and what every store can take."""
 DEEPEST = 100
+MOST_LISTED = 100
+"""Values of a list in metadata that can be asked for; what has more is data, such as a vector."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +49,9 @@ class Filter:
     @property
     def parts(self) -> int:
         """How many things it asks for: a part that has several values is one, and so is each metadata key."""
-        named = (self.tags, self.sources, self.kinds, self.conversations, self.authors, self.date_from, self.date_to)
-        return sum(map(bool, named)) + len(self.metadata)
+        named = (self.tags, self.sources, self.kinds, self.conversations, self.authors)
+        dates = (self.date_from, self.date_to, self.created_from, self.created_to)
+        return sum(map(bool, named + dates)) + len(self.metadata)
 
     @property
     def metadata_values(self) -> Iterator[tuple[tuple[str, ...], tuple[Scalar, ...]]]:
@@ -213,7 +216,7 @@ def _holds(value: Any, path: tuple[str, ...], asked: tuple[Scalar, ...]) -> bool
             return False
         value = value[key]
     values = value if isinstance(value, list | tuple) else [value]
-    return any(_is(one, wanted) for one in values for wanted in asked)
+    return len(values) <= MOST_LISTED and any(_is(one, wanted) for one in values for wanted in asked)
 
 
 def _is(value: Any, asked: Scalar) -> bool:

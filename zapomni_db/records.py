@@ -131,7 +131,7 @@ class NewMemory:
     """A memory to keep, with everything that is derived from it. `timestamp` is when it was true, if the caller said so.
 
     Memories of the same `key` are the same; without one a memory is like no other. `embedder` made the vectors of the
-    chunks, or is to make those that are missing. What was
+    chunks, or is to make those that are missing; `analyser` is the version of the analyser that made their terms. What was
     extracted from it and jobs for it are kept in the same transaction; each job's payload gets its `memory_id`, which is also
     the key of a job that has none. `by` names the client or command that adds it.
     """
@@ -140,6 +140,7 @@ class NewMemory:
     metadata: Mapping[str, Any]
     chunks: tuple[NewChunk, ...]
     embedder: EmbedderIdentity
+    analyser: int = 1
     key: str = ""
     kind: str = "memory"
     tags: tuple[str, ...] = ()

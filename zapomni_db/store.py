@@ -132,9 +132,9 @@ class MemoryStore(Protocol):
 
 
 class Reembedding(Protocol):
-    """Gives a workspace the vectors of another embedder while the old ones serve; survives being killed at any moment.
+    """Gives a workspace the vectors of another embedder while the old ones serve, and the terms of another analyser.
 
-    No method touches another workspace.
+    Survives being killed at any moment. No method touches another workspace.
     """
 
     async def pending(
@@ -152,6 +152,14 @@ class Reembedding(Protocol):
 
         Refused while any are pending, with EmbedderMismatchError, which says how many.
         """
+        ...
+
+    async def outdated(self, workspace: str, analyser: int, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
+        """Some chunks whose terms another version of the analyser made, with their numbers; and how many there are in all."""
+        ...
+
+    async def replace_terms(self, workspace: str, analyser: int, terms: Sequence[tuple[int, Sequence[str]]]) -> None:
+        """Keep the terms that this version of the analyser made, by chunk number, instead of those before."""
         ...
 
 

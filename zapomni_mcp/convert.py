@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from zapomni_core.host.validation import CheckedTool
+from zapomni_core.host.registry import CheckedTool
 
 PLUGIN_KEY = "zapomni/plugin"
 

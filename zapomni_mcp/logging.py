@@ -11,7 +11,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any
 
-from zapomni_core.call import current_call_id
+from zapomni_core.dispatch.call import current_call_id
 from zapomni_mcp.stderr import LineWriter
 
 _OURS = "zapomni"

@@ -17,7 +17,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from zapomni_core.app import App
-from zapomni_core.call import STILL_WORKING, ReportProgress, new_call_id, request_id
+from zapomni_core.dispatch.call import STILL_WORKING, ReportProgress, new_call_id, request_id
 from zapomni_core.errors import UnknownToolError
 from zapomni_core.host.discovery import discover
 from zapomni_core.settings import Settings

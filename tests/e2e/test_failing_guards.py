@@ -71,9 +71,9 @@ def installed(tmp_path, write):
     return install
 
 
-def is_refused(result):
+def is_refused(result, way_out="zapomni plugins disable gatekeeper"):
     told = result["structuredContent"]
-    named = "'gatekeeper'" in text_of(result) and "zapomni plugins disable gatekeeper" in text_of(result)
+    named = "'gatekeeper'" in text_of(result) and way_out in text_of(result)
     return result["isError"] and told["error_code"] == "PLUGIN_UNAVAILABLE" and named
 
 
@@ -94,15 +94,17 @@ def test_calls_of_a_server_are_refused_before_and_after_the_lifespan_of_a_guard_
 
 @pytest.mark.parametrize("options", [["--plugin"], ["--strict", "--plugin"]])
 def test_calls_are_refused_too_where_the_plugin_was_named_on_the_command_line(start, write, options):
-    server = start(ZAPOMNI, "serve", *options, write("guard", FAILS))
+    file = write("guard", FAILS)
+    server = start(ZAPOMNI, "serve", *options, file)
     server.initialize()
-    server.logged("plugin_withdrawn", plugin="gatekeeper")
-    assert is_refused(server.call("hello"))
+    server.logged("plugin_withdrawn", plugin="gatekeeper", fix=f"see the log, or leave out --plugin {file}")
+    assert is_refused(server.call("hello"), way_out=f"leave out --plugin {file}")
 
 
 def test_a_call_from_the_command_line_is_refused(tmp_path, write):
+    file = write("guard", FAILS)
     done = subprocess.run(
-        [ZAPOMNI, "call", "hello", "--plugin", write("guard", FAILS)],
+        [ZAPOMNI, "call", "hello", "--plugin", file],
         env=environment(tmp_path / "home"),
         capture_output=True,
         text=True,
@@ -110,7 +112,7 @@ def test_a_call_from_the_command_line_is_refused(tmp_path, write):
         timeout=60,
     )
     assert done.returncode == 1
-    assert "zapomni plugins disable gatekeeper" in done.stdout
+    assert f"leave out --plugin {file}" in done.stdout
     assert "Hello" not in done.stdout
 
 

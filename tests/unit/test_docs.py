@@ -23,7 +23,7 @@ from tests.e2e.venvs import build_venv
 from tests.e2e.wire import environment
 from zapomni_core import errors, plugin, testing
 from zapomni_core.app import App
-from zapomni_core.host import schemas, validation
+from zapomni_core.host import registry, schemas
 from zapomni_core.host.discovery import discover
 from zapomni_core.host.hooks import SPECS
 from zapomni_core.settings import Settings
@@ -317,6 +317,6 @@ def test_every_command_and_option_is_in_the_reference(reference):
         assert [option for option in shown if option.startswith("-") and option not in reference["commands"]] == []
 
 
-@pytest.mark.parametrize("module", [validation, schemas])
+@pytest.mark.parametrize("module", [registry, schemas])
 def test_every_message_of_the_registry_is_in_the_reference(reference, module):
     assert [one.pattern for one in messages(module) if not one.search(reference["registry"])] == []

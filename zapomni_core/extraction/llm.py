@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from zapomni_core.call import report_progress
+from zapomni_core.dispatch.call import report_progress
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction.quotes import LONGEST_NAME, find_inflected, find_name, find_quote
 from zapomni_db.names import key_of, shown

@@ -6,10 +6,10 @@ from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 
+from zapomni_core.dispatch.middleware import isolated
+from zapomni_core.dispatch.watchdog import watched
 from zapomni_core.errors import PluginError
 from zapomni_core.host.mistakes import quoted
-from zapomni_core.strangers import failing_alone
-from zapomni_core.watchdog import watched
 
 OnFailure = Callable[[str, PluginError], None]
 
@@ -53,12 +53,13 @@ class _Held:
 
     async def _hold(self) -> None:
         is_open = False
-        with failing_alone(self._tell_of_opening):
-            await watched(self._lifespan.__aenter__, "lifespan", plugin=self.plugin)
+        with isolated(self._tell_of_opening):
+            with watched(f"lifespan of plugin '{self.plugin}'"):
+                await self._lifespan.__aenter__()
             is_open = True
             self._settle(None)
         if is_open:
-            with failing_alone(self._tell_of_closing):
+            with isolated(self._tell_of_closing):
                 await self._stay_and_leave()
 
     async def _stay_and_leave(self) -> None:
@@ -75,13 +76,13 @@ class _Held:
     async def _exit(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        return await watched(lambda: self._lifespan.__aexit__(kind, error, trace), "lifespan", plugin=self.plugin)
+        with watched(f"lifespan of plugin '{self.plugin}'"):
+            return await self._lifespan.__aexit__(kind, error, trace)
 
     def _settle(self, cause: str | None, told: str | None = None) -> None:
         if not self.settled.is_set():
             if cause is not None:
-                fix = f"see the log, or disable it: zapomni plugins disable {self.plugin}"
-                self.failure = PluginError("lifespan", cause, fix, told=told)
+                self.failure = PluginError("lifespan", cause, "see the log", told=told)
             self.settled.set()
             for timer in self._timers:
                 timer.cancel()

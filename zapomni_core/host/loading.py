@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from zapomni_core.dispatch import Dispatcher
+from zapomni_core.dispatch.dispatcher import Dispatcher
+from zapomni_core.dispatch.middleware import STAGES, Link
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import PluginError
 from zapomni_core.host.commands import Commands
@@ -19,10 +20,8 @@ from zapomni_core.host.errands import Errand, Errands
 from zapomni_core.host.hooks import Hooks, as_list, implements
 from zapomni_core.host.importing import Import
 from zapomni_core.host.mistakes import quoted
-from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.host.registry import CheckedTool, ToolRegistry, check_description, check_tool
 from zapomni_core.host.report import HostReport, PluginReport
-from zapomni_core.host.validation import CheckedTool, check_description, check_tool
-from zapomni_core.middleware import STAGES, Link
 from zapomni_core.provider import KINDS, Provider, Providers
 from zapomni_core.settings import Settings, ToolSettings, normalise
 

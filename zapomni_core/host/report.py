@@ -41,6 +41,12 @@ class PluginReport:
         self.told = error.told
         self.tools, self.middleware, self.commands = [], [], []
 
+    @property
+    def removal(self) -> str:
+        """How the user starts Zapomni without it."""
+        is_file = self.source and not self.distribution
+        return f"leave out --plugin {self.source}" if is_file else f"run: zapomni plugins disable {self.name}"
+
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON, for the user."""
         return {key: value for key, value in asdict(self).items() if key != "told"}

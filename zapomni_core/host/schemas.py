@@ -1,8 +1,7 @@
-"""Whether a JSON Schema is sound, and a validator for it.
+"""Checks JSON Schemas, and makes validators of them with `jsonschema`.
 
-The meta-schema check of `jsonschema` takes about 7 ms a schema, which adds up at start. So a plain recursive check goes
-first: it accepts what is certainly valid draft 2020-12 in microseconds. Only what it is not sure of goes to `jsonschema`,
-which is then imported, decides, and words the refusal.
+Importing `jsonschema` and checking every tool's schema against the meta-schema would slow down every start. So a recursive
+check comes first: it accepts, in microseconds, schemas that use common keywords correctly. `jsonschema` judges the others.
 """
 
 import json
@@ -10,15 +9,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pydantic_core import SchemaValidator, core_schema
-
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
 _MAX_DEPTH = 64
+_DEFINITION = re.compile(r"#/\$defs/([\w.-]+)")
 
 
 def check_schema(schema: Mapping[str, Any], what: str) -> None:
-    """Raise ValueError where the schema is no valid draft 2020-12 JSON Schema, or refers outside of itself."""
+    """Raise ValueError unless the schema is valid JSON Schema, draft 2020-12, and refers only to itself."""
     if not is_json(schema):
         raise ValueError(f"{what} must be plain JSON: text, numbers, lists and objects")
     if not _certainly_valid(schema, schema, 0):
@@ -26,11 +24,7 @@ def check_schema(schema: Mapping[str, Any], what: str) -> None:
 
 
 def is_json(value: Any) -> bool:
-    """Whether the value is JSON: no other objects, no key but text, no NaN, no lone surrogates, no circles."""
-    return _certainly_json.isinstance_python(value) or _is_json_after_all(value)
-
-
-def _is_json_after_all(value: Any) -> bool:
+    """Whether the value can be sent as JSON: text keys only, no NaN, no lone surrogates, no cycles."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         return _has_text_keys(value)
@@ -39,32 +33,14 @@ def _is_json_after_all(value: Any) -> bool:
 
 
 def _has_text_keys(value: Any) -> bool:
-    """Whether every key is text: `json` would quietly write 1 as "1", which others refuse to send."""
+    """`json` would write the key 1 as "1", which other libraries refuse."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and _has_text_keys(part) for key, part in value.items())
     return not isinstance(value, list | tuple) or all(map(_has_text_keys, value))
 
 
-def _json_validator() -> SchemaValidator:
-    """Knows plain JSON that is not nested too deep, at less than the cost of writing it.
-
-    A kind that is tried in vain costs more than one that is found: null is asked for first, which is free, then the usual ones.
-    """
-    text = core_schema.str_schema(strict=True, min_length=0)  # a rule for its length makes it look for surrogates
-    nested = [core_schema.definition_reference_schema(name) for name in ("object", "list")]
-    number = core_schema.float_schema(strict=True, allow_inf_nan=False)
-    plain = [core_schema.int_schema(strict=True), core_schema.bool_schema(strict=True), number]
-    value = core_schema.nullable_schema(core_schema.union_schema([text, *nested, *plain], mode="left_to_right"))
-    objects = core_schema.dict_schema(text, value, strict=True, ref="object")
-    lists = core_schema.list_schema(value, strict=True, ref="list")
-    return SchemaValidator(core_schema.definitions_schema(value, [objects, lists]))
-
-
-_certainly_json = _json_validator()
-
-
 def validator(schema: Mapping[str, Any]) -> Any:
-    """A compiled validator that resolves nothing outside the schema."""
+    """A validator that resolves no reference outside the schema."""
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
@@ -93,32 +69,16 @@ def _keyword_holds(keyword: Any, value: Any, root: Mapping[str, Any], depth: int
     if keyword in _SUBSCHEMA_LIST:
         return isinstance(value, list) and bool(value) and all(_certainly_valid(v, root, depth + 1) for v in value)
     if keyword == "$ref":
-        return value == "#" or referred(value, root) is not None
+        return value == "#" or _refers_to_definition(value, root)
     if rule := _VALUES.get(keyword):
         return rule(value)
     return isinstance(keyword, str) and keyword not in _UNSURE
 
 
-def referred(reference: Any, root: Any) -> Any:
-    """The schema that a plain JSON pointer leads to in a place that is meant for one; None for anything cleverer."""
-    if not isinstance(reference, str) or not reference.startswith("#/") or re.search("[~%]", reference):
-        return None
-    place = root
-    steps = iter(reference[2:].split("/"))
-    for keyword in steps:
-        # A step to a schema is one keyword, or two where that one holds schemas by name or by number.
-        place = _member(place, keyword)
-        if keyword in _SUBSCHEMA_MAP or keyword in _SUBSCHEMA_LIST:
-            place = _member(place, next(steps, ""))
-        elif keyword not in _SUBSCHEMA:
-            return None
-    return place if isinstance(place, dict | bool) else None
-
-
-def _member(place: Any, step: str) -> Any:
-    if isinstance(place, dict):
-        return place.get(step)
-    return place[int(step)] if isinstance(place, list) and step.isdecimal() and int(step) < len(place) else None
+def _refers_to_definition(reference: Any, root: Mapping[str, Any]) -> bool:
+    found = _DEFINITION.fullmatch(reference) if isinstance(reference, str) else None
+    definitions = root.get("$defs")
+    return found is not None and isinstance(definitions, dict) and found[1] in definitions
 
 
 def _is_count(value: Any) -> bool:
@@ -189,7 +149,7 @@ _VALUES: dict[str, Callable[[Any], bool]] = {
     "required": _are_unique_names,
     "type": _is_type,
 }
-# Keywords of the draft that are rare, or that change how the others are read: the thorough check decides.
+# Rare keywords, and keywords that change the meaning of others: left to `jsonschema`.
 _UNSURE = {
     "$anchor",
     "$dynamicAnchor",
@@ -221,9 +181,9 @@ def _check_meta(schema: Any, what: str) -> None:
 
 
 def _check_references(schema: Mapping[str, Any], what: str) -> None:
-    """Every reference must lead to a schema in this document; nothing is ever fetched.
+    """Check that every reference leads to a valid schema in this document. Nothing is fetched.
 
-    One may lead where no schema is expected, such as a default: what is there is then used as one, and so checked.
+    A reference may lead to a place that is not meant for a schema, such as a default; its value is checked as a schema.
     """
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012

@@ -40,7 +40,7 @@ class EmbedPending:
         except ProcessingError as error:
             raise Postpone(AWAY_SECONDS, "the embedder fails") from error
         except (ConfigurationError, EmbedderMismatchError) as error:
-            raise Postpone(AWAY_SECONDS, "this process has not the embedder of the store") from error
+            raise Postpone(AWAY_SECONDS, "this process does not have the embedder of the workspace") from error
         if job.key != AGAIN:
             # What is stored now counts as part of this job, which has looked for the last time: so somebody looks again.
             await engine.submit([NewJob(kind=KIND, key=AGAIN, not_before=datetime.now(UTC) + LATER)])

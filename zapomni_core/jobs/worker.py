@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from zapomni_core.dispatch.watchdog import watched
 from zapomni_core.errors import ProcessingError
 from zapomni_core.failures import writable
 from zapomni_core.jobs.embedding import KIND as EMBED
 from zapomni_core.jobs.kinds import Kinds, Postpone
 from zapomni_core.jobs.lease import Lease
 from zapomni_core.jobs.trying import seconds_after, told
-from zapomni_core.watchdog import watched
 from zapomni_db.errors import DatabaseError
 from zapomni_db.records import Job
 from zapomni_db.store import JobStore
@@ -215,9 +215,9 @@ class Worker:
             await asyncio.wait([running, keeping, ending], timeout=CANCEL_SECONDS)
 
     async def _run(self, engine: "MemoryEngine", job: Job, lease: Lease) -> Mapping[str, Any]:
-        whose = {"plugin": self._kinds.owner(job.kind), "job": job.id, "kind": job.kind}
         try:
-            return await watched(lambda: self._kinds.run(engine, job, lease.progress), "job", **whose)
+            with watched(f"job {job.id} ({job.kind}) of plugin '{self._kinds.owner(job.kind)}'"):
+                return await self._kinds.run(engine, job, lease.progress)
         except (SystemExit, KeyboardInterrupt) as error:
             # Raised within a task, these would end the server.
             raise ProcessingError(f"it raised {type(error).__name__}") from error

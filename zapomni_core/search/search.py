@@ -67,11 +67,12 @@ async def search(store: MemoryStore, embedder: Embedder, workspace: str, request
 
 
 async def _proposed(store: MemoryStore, workspace: str, question: Question, limit: int) -> Candidates:
-    """Candidates from enough memories: one long document can fill a leg."""
+    """Candidates from enough memories: one long document can fill a leg. No more than all that meet the filter are asked for."""
     while True:
         proposed = await store.candidates(workspace, question)
         memories = {one.memory_id for one in proposed.found if one.meets}
-        if len(memories) >= limit or not (proposed.words_full or proposed.vectors_full):
+        enough = limit if proposed.matching is None else min(limit, proposed.matching)
+        if len(memories) >= enough or not (proposed.words_full or proposed.vectors_full):
             return proposed
         question = replace(
             question, by_terms=question.by_terms * ASKED_AGAIN, by_vector=question.by_vector * ASKED_AGAIN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from zapomni_core.arguments import check_arguments
+from zapomni_core.dispatch.arguments import check_arguments
 from zapomni_core.testing.faults import KEY, PASSWORD, PRIVATE, SECRETS, Faults
 from zapomni_core.testing.llm_server import LLMServer, refuse, stall
 from zapomni_core.testing.running import RunningApp, running, text_of

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from zapomni_core.call import current_call_id
+from zapomni_core.dispatch.call import current_call_id
 from zapomni_core.embedding import OnBatch
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import Extractor

@@ -128,6 +128,32 @@ class ReembeddingContract(StoreContract):
         assert await store.pending("three", EMBEDDER, 10) == ([], 0)
         assert (await store.pending("one", ANOTHER, 10))[1] == 1
 
+    async def test_terms_of_another_analyser_are_replaced(self, store: ReembeddingStore, other: MemoryStore) -> None:
+        await add(store, "new")
+        await put(store, sample_memory("old words", analyser=0), "elsewhere")
+        hidden = await put(store, sample_memory("hidden", analyser=0))
+        await put(
+            store, sample_memory("old text", sample_chunk("old text", 0, 3), sample_chunk("old text", 4), analyser=0)
+        )
+        await delete(store, hidden.memory_id)
+        assert (await other.term_counts(WORKSPACE, ["old", "young"])).holding == (1, 0)
+        chunks, total = await store.outdated(WORKSPACE, 1, 2)
+        assert (len(chunks), total) == (2, 3)
+        chunks, _ = await store.outdated(WORKSPACE, 1, 10)
+        assert sorted(chunk.text for _, chunk in chunks) == ["hidden", "old", "text"]
+        made = {"hidden": ["seen"], "old": ["young", "Young"], "text": []}
+        await store.replace_terms("elsewhere", 1, [(number, ["wrong"]) for number, _ in chunks])
+        assert (await store.outdated(WORKSPACE, 1, 10))[1] == 3, "a workspace has terms of its own"
+        await store.replace_terms(WORKSPACE, 1, [(number, made[chunk.text]) for number, chunk in chunks])
+        assert await store.outdated(WORKSPACE, 1, 10) == ([], 0)
+        assert (await other.term_counts(WORKSPACE, ["old", "young", "seen", "wrong"])).holding == (0, 1, 0, 0)
+        proposed = await ask(other, "young")
+        assert [(one.length, one.counts) for one in proposed.found] == [(1, (0,)), (2, (1,)), (0, (0,))]
+        assert await restore(store, hidden.memory_id)
+        assert (await other.term_counts(WORKSPACE, ["seen"])).holding == (1,)
+        assert (await store.outdated("elsewhere", 1, 10))[1] == 1
+        assert await problems(store) == []
+
     async def test_a_store_without_any_vector_can_be_searched(self, store: ReembeddingStore) -> None:
         parts = replace(sample_chunk("one two", 0, 3), vector=None), replace(sample_chunk("one two", 4), vector=None)
         await put(store, sample_memory("one two", *parts))

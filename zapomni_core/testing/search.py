@@ -141,6 +141,9 @@ class SearchContract(StoreContract):
             ({"date_to": DAY}, "a"),
             ({"date_from": DAY}, "abc"),
             ({"date_from": DAY + timedelta(microseconds=1)}, "bc"),
+            ({"created_from": DAY}, "abc"),
+            ({"created_to": DAY}, ""),
+            ({"created_from": DAY, "created_to": datetime(9999, 1, 1, tzinfo=UTC), "tags": ("x",)}, "ab"),
             ({"metadata": {"n": (1,)}}, "bc"),
             ({"metadata": {"n": (1,), "s": ("v",)}}, "c"),
         ]
@@ -165,6 +168,7 @@ class SearchContract(StoreContract):
     ) -> None:
         await add(store, "a", metadata={"n": 1, "b": True, "z": None, "f": 0.5, "l": ["v", 2, ["w"]]})
         await add(store, "b", metadata={"n": 1.0, "b": 1, "f": "0.5", "l": "v"})
+        await add(store, "c", metadata={"h": list(range(100)), "m": list(range(101))})
         asked: list[tuple[dict[str, tuple[Scalar, ...]], str]] = [
             ({"n": (1,)}, "ab"),
             ({"n": (1.0,)}, "ab"),
@@ -177,6 +181,8 @@ class SearchContract(StoreContract):
             ({"l": (3, 2.0)}, "a"),
             ({"l": ("w", "vw", None)}, ""),
             ({"absent": (None,)}, ""),
+            ({"h": (99,)}, "c"),
+            ({"m": (99,)}, ""),
         ]
         await self._narrow(store, [({"metadata": values}, expected) for values, expected in asked])
 

@@ -112,7 +112,7 @@ class _Batch:
     def take(self, addition: Addition) -> None:
         """Gather a memory."""
         memory, number = addition.memory, self._number
-        text, parts = values.encode("text", memory.text), chunks.rows_of(memory.text, memory.chunks)
+        text, parts = values.encode("text", memory.text), chunks.rows_of(memory.text, memory.chunks, memory.analyser)
         row = _row(addition, number, self._first_chunk, text, parts)
         self.rows.append(row)
         self._by.setdefault(values.check_text("by", memory.by), []).append(row)

@@ -10,7 +10,7 @@ from zapomni_db.records import Event
 from zapomni_db.sqlite.connections import rows
 from zapomni_db.sqlite.values import from_micros
 
-State = Literal["added", "changed", "deleted", "restored", "replaced", "purged", "read", "embedded"]
+State = Literal["added", "changed", "deleted", "restored", "replaced", "purged", "read", "embedded", "analysed"]
 
 
 def record(connection: apsw.Connection, workspace: str, memory: int, state: State, by: str = "") -> None:

@@ -22,28 +22,30 @@ class ChunkRow(NamedTuple):
     last_byte: int
     heading: str
     length: int
+    analyser: int
 
 
-def rows_of(text: str, chunks: Sequence[NewChunk]) -> list[ChunkRow]:
-    """The rows of new chunks; InvalidInputError where they are not parts of the text."""
+def rows_of(text: str, chunks: Sequence[NewChunk], analyser: int) -> list[ChunkRow]:
+    """The rows of new chunks, whose terms a version of the analyser made; InvalidInputError where they are not parts of the text."""
     for chunk in chunks:
         if not 0 <= chunk.start <= chunk.end <= len(text):
             raise InvalidInputError("chunks must lie within their text")
     if text.isascii():
-        return [_row(chunk, chunk.start, chunk.end) for chunk in chunks]
+        return [_row(chunk, chunk.start, chunk.end, analyser) for chunk in chunks]
     byte = values.byte_offsets(text, [place for chunk in chunks for place in (chunk.start, chunk.end)])
-    return [_row(chunk, byte[chunk.start], byte[chunk.end]) for chunk in chunks]
+    return [_row(chunk, byte[chunk.start], byte[chunk.end], analyser) for chunk in chunks]
 
 
-def _row(new: NewChunk, first_byte: int, last_byte: int) -> ChunkRow:
+def _row(new: NewChunk, first_byte: int, last_byte: int, analyser: int) -> ChunkRow:
     heading = values.check_text("heading", new.heading)
-    return ChunkRow(new.start, new.end, first_byte, last_byte, heading, len(new.terms))
+    return ChunkRow(new.start, new.end, first_byte, last_byte, heading, len(new.terms), analyser)
 
 
 def insert(connection: apsw.Connection, parts: Iterable[tuple[int, int, ChunkRow]]) -> None:
     """Keep chunks, each after its number and its memory's."""
     connection.executemany(
-        "INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?)", [(number, memory, *part) for number, memory, part in parts]
+        "INSERT INTO chunk VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(number, memory, *part) for number, memory, part in parts],
     )
 
 
@@ -56,7 +58,8 @@ def read(connection: apsw.Connection, numbers: range) -> list[ChunkRow]:
     """The chunks of a memory."""
     found = rows(
         connection,
-        'SELECT start, "end", first_byte, last_byte, heading, length FROM chunk WHERE id BETWEEN ? AND ? ORDER BY id',
+        'SELECT start, "end", first_byte, last_byte, heading, length, analyser FROM chunk'
+        " WHERE id BETWEEN ? AND ? ORDER BY id",
         numbers.start,
         numbers.stop - 1,
     )

@@ -130,8 +130,6 @@ def forget_unused(connection: apsw.Connection) -> None:
     """Forget the embedders that serve no workspace and have no vectors left."""
     for embedder in everyone(connection):
         serves = one(connection, "SELECT EXISTS(SELECT 1 FROM workspace WHERE embedder = ?)", embedder.number)
-        has = "SELECT EXISTS(SELECT 1 FROM {} WHERE id BETWEEN ? AND ?)"
-        if not serves and not any(
-            one(connection, has.format(table), *embedder.vector_numbers) for table in ("code", "entity_code")
-        ):
+        has = "SELECT EXISTS(SELECT 1 FROM code WHERE id BETWEEN ? AND ?)"
+        if not serves and not one(connection, has, *embedder.vector_numbers):
             connection.execute("DELETE FROM embedder WHERE id = ?", (embedder.number,))

@@ -12,14 +12,12 @@ from typing import Any
 import apsw
 
 from zapomni_db.arrays import Rows
-from zapomni_db.filters import Filter, Scalar
+from zapomni_db.filters import MOST_LISTED, Filter, Scalar
 from zapomni_db.sqlite.connections import one
 from zapomni_db.sqlite.values import digest, integers
 
 _SCALAR = (str, int, float, type(None))
 _SHORT = 200  # characters
-_MOST_LISTED = 100
-"""Values of a list that can be asked for; what has more is data, such as a vector."""
 _MOST_NESTED = 1000
 """Values in one object that can be asked for, the first ones."""
 
@@ -129,5 +127,5 @@ def _scalars(value: Any) -> list[Scalar]:
     """What a value of metadata can be asked for by: itself, or each that it lists."""
     if isinstance(value, _SCALAR):
         return [value]
-    listed = value if isinstance(value, list | tuple) and len(value) <= _MOST_LISTED else []
+    listed = value if isinstance(value, list | tuple) and len(value) <= MOST_LISTED else []
     return [one for one in listed if isinstance(one, _SCALAR)]

@@ -135,6 +135,12 @@ def update(connection: apsw.Connection, old: Row, new: Row) -> None:
     )
 
 
+def seal_again(connection: apsw.Connection, number: int) -> None:
+    """Seal a memory whose chunks were analysed again."""
+    row = Row(*one(connection, _SELECT + "WHERE id = ?", number))
+    update(connection, row, row)
+
+
 def drop(connection: apsw.Connection, row: Row) -> None:
     """Forget a memory's row."""
     connection.execute("DELETE FROM memory WHERE id = ?", (row.id,))

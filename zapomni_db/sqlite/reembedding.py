@@ -1,4 +1,4 @@
-"""Gives the store the vectors of another embedder while the old ones serve. Each step is whole, so it can be cut anywhere."""
+"""Gives a workspace the vectors of another embedder, or the terms of another analyser, while the old ones serve. Each step is whole, so it can be cut anywhere."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,11 @@ import apsw
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound, EmbedderIdentity
-from zapomni_db.sqlite import chunks, embedders
+from zapomni_db.sqlite import chunks, embedders, memories
 from zapomni_db.sqlite.changes import record, record_reload
 from zapomni_db.sqlite.connections import one
 from zapomni_db.sqlite.embedders import Embedder
+from zapomni_db.sqlite.terms import drop_terms, keep_terms
 from zapomni_db.sqlite.values import integers
 
 BATCH = 1000  # vectors forgotten in one transaction: others wait for it
@@ -21,6 +22,7 @@ WHERE memory.workspace = ?1 AND NOT EXISTS (SELECT 1 FROM code WHERE code.id = c
 _COUNT = f"SELECT count(*) {_PENDING}"
 # The newest first: they are what is pending for the embedder that serves.
 _NEWEST = f"SELECT group_concat(id) FROM (SELECT chunk.id {_PENDING} ORDER BY chunk.id DESC LIMIT ?3)"  # noqa: S608 - ours
+_OUTDATED = "FROM chunk JOIN memory ON memory.id = chunk.memory WHERE memory.workspace = ?1 AND chunk.analyser != ?2"
 _OTHERS = """
 SELECT group_concat(id) FROM (
     SELECT code.id FROM memory CROSS JOIN chunk ON chunk.id BETWEEN first_chunk AND first_chunk + chunks - 1
@@ -48,11 +50,11 @@ def fill(
 ) -> None:
     """Keep vectors of chunks that are still there; inside a transaction. Views learn of those that serve."""
     embedder = embedders.register(connection, identity)
-    memories = [_memory_of(connection, workspace, number) for number, _ in vectors]
-    there = [vector for vector, memory in zip(vectors, memories, strict=True) if memory is not None]
+    found = [_memory_of(connection, workspace, number) for number, _ in vectors]
+    there = [vector for vector, memory in zip(vectors, found, strict=True) if memory is not None]
     embedders.keep_vectors(connection, embedder, there)
     if embedder == embedders.serving(connection, workspace):
-        for memory in dict.fromkeys(number for number in memories if number is not None):
+        for memory in dict.fromkeys(number for number in found if number is not None):
             record(connection, workspace, memory, "embedded")
 
 
@@ -71,6 +73,33 @@ def _memory_of(connection: apsw.Connection, workspace: str, chunk: int) -> int |
     )
     number: int | None = one(connection, statement, chunk, workspace)
     return number
+
+
+def outdated(
+    connection: apsw.Connection, workspace: str, analyser: int, limit: int
+) -> tuple[list[tuple[int, ChunkFound]], int]:
+    """Some chunks of a workspace whose terms another analyser made, hidden ones too, and how many there are."""
+    total = one(connection, f"SELECT count(*) {_OUTDATED}", workspace, analyser)
+    first = f"SELECT group_concat(id) FROM (SELECT chunk.id {_OUTDATED} LIMIT ?3)"  # noqa: S608 - ours
+    numbers = integers(one(connection, first, workspace, analyser, limit) if total else None)
+    return list(zip(numbers.tolist(), chunks.found(connection, numbers), strict=True)), total
+
+
+def replace_terms(
+    connection: apsw.Connection, workspace: str, analyser: int, new: Sequence[tuple[int, Sequence[str]]]
+) -> None:
+    """Keep other terms of chunks that are still there; inside a transaction. Views learn of their lengths."""
+    found = {number: _memory_of(connection, workspace, number) for number, _ in new}
+    there = [(number, terms) for number, terms in new if found[number] is not None]
+    drop_terms(connection, [number for number, _ in there])
+    keep_terms(connection, there)
+    connection.executemany(
+        "UPDATE chunk SET length = ?, analyser = ? WHERE id = ?",
+        [(len(terms), analyser, number) for number, terms in there],
+    )
+    for memory in dict.fromkeys(number for number in found.values() if number is not None):
+        memories.seal_again(connection, memory)
+        record(connection, workspace, memory, "analysed")
 
 
 def switch(connection: apsw.Connection, workspace: str, identity: EmbedderIdentity) -> None:

@@ -11,7 +11,7 @@ from zapomni_db.sqlite.job_table import create_job_table
 from zapomni_db.sqlite.witness import Note
 
 APPLICATION_ID = 0x5A61706F  # "Zapo"
-VERSION = 12
+VERSION = 13
 """Of the format. A file of another version is refused."""
 
 # Terms are the core's: FTS5 must not split or fold them again. Of its tokenizers only "ascii" leaves everything beyond ASCII
@@ -57,7 +57,8 @@ CREATE TABLE chunk(
     memory INTEGER NOT NULL,
     start INTEGER NOT NULL, "end" INTEGER NOT NULL,             -- in characters
     first_byte INTEGER NOT NULL, last_byte INTEGER NOT NULL,    -- the same in UTF-8
-    heading TEXT NOT NULL, length INTEGER NOT NULL
+    heading TEXT NOT NULL,
+    length INTEGER NOT NULL, analyser INTEGER NOT NULL          -- in terms, and which version of the analyser made them
 ) STRICT;
 CREATE TABLE vector(id INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) STRICT;  -- id: embedders.vector_number
 CREATE TABLE code(id INTEGER PRIMARY KEY, bits BLOB NOT NULL) STRICT;       -- the same id

@@ -19,7 +19,7 @@ from zapomni_db.sqlite.connections import one
 from zapomni_db.sqlite.connections import rows as fetch
 from zapomni_db.sqlite.embedders import Embedder
 from zapomni_db.sqlite.failures import damaged
-from zapomni_db.sqlite.values import from_micros, to_micros
+from zapomni_db.sqlite.values import from_micros, integers, to_micros
 
 RESCORED = 1000
 """Chunks whose exact cosine is read: those nearest by the signs of their vectors."""
@@ -28,6 +28,10 @@ LARGE = 200_000
 
 _VECTORS = """
 SELECT CAST(group_concat(vector.value, '') AS BLOB) FROM carray(?) wanted CROSS JOIN vector ON vector.id = wanted.value
+"""
+_CREATED = """
+SELECT group_concat(id) FROM memory
+WHERE workspace = ? AND created_at BETWEEN coalesce(?, created_at) AND coalesce(?, created_at)
 """
 _MEMORIES = "SELECT uid, author FROM carray(?) wanted CROSS JOIN memory ON memory.id = wanted.value"
 
@@ -87,14 +91,21 @@ class LiveChunks:
     def _mask(self, wanted: Filter) -> Mask:
         chosen = np.ones(len(self.memory_numbers), np.bool_)
         for group in facets.asked(self.workspace, wanted):
-            holding = np.zeros(len(chosen), np.bool_)
-            holding[_find(self.memory_numbers, facets.holding(self.connection, group))[0]] = True
-            chosen &= holding
+            chosen &= self._are(facets.holding(self.connection, group))
         if wanted.date_from:
             chosen &= self.moments >= to_micros(wanted.date_from)
         if wanted.date_to:
             chosen &= self.moments <= to_micros(wanted.date_to)
+        if wanted.created_from or wanted.created_to:
+            bounds = [moment and to_micros(moment) for moment in (wanted.created_from, wanted.created_to)]
+            chosen &= self._are(integers(one(self.connection, _CREATED, self.workspace, *bounds)))
         return chosen[self.places]
+
+    def _are(self, numbers: Rows) -> Mask:
+        """Which memories have one of these numbers."""
+        chosen = np.zeros(len(self.memory_numbers), np.bool_)
+        chosen[_find(self.memory_numbers, numbers)[0]] = True
+        return chosen
 
     def _by_words(self, question: Question, postings: Postings, mask: Mask) -> tuple[Rows, bool]:
         scores: Scores = np.zeros(len(mask))

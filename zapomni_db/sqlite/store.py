@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 class SQLiteStore:
-    """A MemoryStore, Reembedding and BackupRestoring, in one file. Nothing is opened and no thread is started before the first use.
+    """A MemoryStore, Reembedding and FileStore, in one file. Nothing is opened and no thread is started before the first use.
 
     `patience` is for how many seconds one waits to write while other processes do.
     """
@@ -200,6 +200,12 @@ class SQLiteStore:
         await self._access.write(lambda connection: reembedding.switch(connection, workspace, embedder))
         while await self._access.write(partial(reembedding.forget_some, workspace=workspace)):
             pass
+
+    async def outdated(self, workspace: str, analyser: int, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
+        return await self._access.query(lambda connection: reembedding.outdated(connection, workspace, analyser, limit))
+
+    async def replace_terms(self, workspace: str, analyser: int, terms: Sequence[tuple[int, Sequence[str]]]) -> None:
+        await self._access.write(lambda connection: reembedding.replace_terms(connection, workspace, analyser, terms))
 
     async def close(self) -> None:
         await self._access.close()

@@ -139,7 +139,7 @@ def _language(file: Path) -> str | None:
 
 def follow(progress: Progress) -> None:
     """Let the engine tell its progress here: it does so within a call."""
-    from zapomni_core.call import Call, CallContext, call_context
+    from zapomni_core.dispatch.call import Call, CallContext, call_context
 
     call_context.set(CallContext(call=Call(id="add", name="add", arguments={}), on_progress=progress.show))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zapomni_core.call import STILL_WORKING
+from zapomni_core.dispatch.call import STILL_WORKING
 from zapomni_core.errors import UnknownToolError
 from zapomni_mcp.cli.composition import compose, read_config
 from zapomni_mcp.cli.ending import end_soon

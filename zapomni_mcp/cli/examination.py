@@ -9,13 +9,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from zapomni_core.app import App
+from zapomni_core.dispatch.middleware import is_cancellation
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
+from zapomni_core.host.registry import CheckedTool
 from zapomni_core.host.report import HostReport
-from zapomni_core.host.validation import CheckedTool
-from zapomni_core.reindexing import count_pending
-from zapomni_core.strangers import is_cancellation
+from zapomni_core.reindexing import count_outdated, count_pending
 from zapomni_mcp.cli import findings
 from zapomni_mcp.cli.composition import compose_anyway, find_plugins, log_if_asked, read_config
 from zapomni_mcp.cli.findings import Finding
@@ -128,13 +128,15 @@ async def _store(engine: MemoryEngine) -> list[Finding]:
             return [Finding("fail", "store", one, fix) for one in problems]
         stats = await engine.get_stats()
         without_vector = await count_pending(engine.memories, engine.workspace)
+        outdated = await count_outdated(engine.memories, engine.workspace)
     except ConfigurationError as error:
         return [Finding("fail", "store", str(error), "choose another store, or enable the plugin that offers it")]
     except Exception as error:  # noqa: BLE001 (the seam: a store may be a plugin's)
         return [Finding("fail", "store", f"{type(error).__name__}: {error}", "ask the author of the store's plugin")]
     size = f"{stats.database_size_mb:.1f} MB"
     whole = Finding("ok", "store", f"{stats.store} at {stats.location}, {size}; all of it is as it was stored")
-    return [whole, *findings.deleted(stats), *findings.vectors(without_vector), *await _embedder(engine)]
+    words = [*findings.vectors(without_vector), *findings.terms(outdated)]
+    return [whole, *findings.deleted(stats), *words, *await _embedder(engine)]
 
 
 async def _embedder(engine: MemoryEngine) -> list[Finding]:

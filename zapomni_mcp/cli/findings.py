@@ -10,10 +10,8 @@ from typing import Any, Literal
 
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.host.discovery import Found
-from zapomni_core.host.lint import lint, tokens
-from zapomni_core.host.registry import ToolRegistry
+from zapomni_core.host.registry import CheckedTool, ToolRegistry, lint, tokens
 from zapomni_core.host.report import HostReport, PluginReport
-from zapomni_core.host.validation import CheckedTool
 from zapomni_core.models import EngineStats
 from zapomni_core.settings import normalise
 from zapomni_mcp.cli.names import hint
@@ -149,6 +147,14 @@ def vectors(missing: int) -> Iterator[Finding]:
         chunks = f"{missing:,} chunk{'s have' if missing != 1 else ' has'}"
         fix = "a server that runs makes them; at once: zapomni reindex"
         yield Finding("warn", "vectors", f"{chunks} no vector yet: found by words only, not by meaning", fix)
+
+
+def terms(outdated: int) -> Iterator[Finding]:
+    """What may not be found by its words, because an older version of Zapomni analysed them."""
+    if outdated:
+        chunks = f"{outdated:,} chunk{'s were' if outdated != 1 else ' was'}"
+        detail = f"{chunks} analysed by another version of Zapomni: words may not be found"
+        yield Finding("warn", "words", detail, "analyse them again: zapomni reindex")
 
 
 def size(registry: ToolRegistry) -> Finding:

@@ -24,19 +24,25 @@ if TYPE_CHECKING:
 )
 @with_session
 def reindex(session: Session, embedder: str | None) -> None:
-    """Make all vectors of the store anew, by another embedder.
+    """Make all vectors of a workspace anew, by another embedder.
 
+    What an older version of Zapomni analysed is analysed again, too.
     The old ones serve until the new ones are complete. Interrupt it whenever you like: the next run goes on from there.
     """
 
     async def work(engine: "MemoryEngine") -> int:
+        from zapomni_core.reindexing import count_outdated
+
         before = (await engine.get_stats()).embedder
+        outdated = await count_outdated(engine.memories, engine.workspace)
         with Progress() as progress:
             made = await engine.reindex(embedder, _Teller(progress).show)
         after = (await engine.get_stats()).embedder
         if session.as_json:
-            session.json({"before": before, "after": after, "chunks": made})
+            session.json({"before": before, "after": after, "chunks": made, "analysed": outdated})
             return 0
+        if outdated:
+            session.out.text(f"Analysed again: {outdated:,} chunk{'s' * (outdated != 1)}.")
         session.out.text(f"Embedder: {embedder_words(after)}; {made:,} chunk{'s' * (made != 1)} embedded now.")
         _tell_of_others(engine, embedder, changed=before not in (None, after))
         return 0
@@ -61,7 +67,7 @@ class _Teller:
 def _plan(left: int) -> str:
     if not left:
         return "Every chunk has a vector by this embedder already."
-    return f"{left:,} chunk{'s' * (left != 1)} to embed, in all workspaces; until that is done, the old vectors serve."
+    return f"{left:,} chunk{'s' * (left != 1)} to embed; until that is done, the old vectors serve."
 
 
 def _tell_of_others(engine: "MemoryEngine", embedder: str | None, *, changed: bool) -> None:

@@ -9,7 +9,7 @@ from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.cli.output import Output
 
 if TYPE_CHECKING:
-    from zapomni_core.host.validation import CheckedTool
+    from zapomni_core.host.registry import CheckedTool
 
 
 @click.command()
@@ -32,7 +32,7 @@ def tools(options: Options, as_json: bool) -> None:
 
 
 def _as_dict(tool: "CheckedTool") -> dict[str, Any]:
-    from zapomni_core.host.lint import tokens
+    from zapomni_core.host.registry import tokens
 
     return {
         "name": tool.name,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from zapomni_core.arguments import EMPTY, MISSING, TOO_LONG, ArgumentProblem, problem_of
+from zapomni_core.dispatch.arguments import EMPTY, MISSING, TOO_LONG, ArgumentProblem, problem_of
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.failures import describe_failure

@@ -18,7 +18,9 @@ async def build(app, **arguments):
 
 async def test_names_are_extracted_offline(graph_app, remember):
     async with graph_app() as app:
-        await remember(*TEXTS)
+        await remember(
+            "We met Ada Lovelace at Acme.", "Today Grace Hopper is in London.", "See src/loading.py and ABC-123."
+        )
         answer = await app.call("build_graph")
     told = answer["structuredContent"]
     assert (told["status"], told["memories_read"], told["memories_unread"]) == ("success", 3, 0)

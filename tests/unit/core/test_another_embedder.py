@@ -69,5 +69,5 @@ async def test_vectors_that_are_waited_for_are_made_by_the_embedder_that_serves(
 async def test_a_process_that_has_not_the_embedder_leaves_the_job_to_others(open_engine):
     await switched(open_engine)
     stranger = open_engine(OLD, NEW, embedder="old")
-    with pytest.raises(Postpone, match="this process has not the embedder of the store"):
+    with pytest.raises(Postpone, match="this process does not have the embedder of the workspace"):
         await EmbedPending().run(stranger, None, None)

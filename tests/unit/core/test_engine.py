@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from zapomni_core import adding
 from zapomni_core.adding import attended, indexed_text
-from zapomni_core.call import Call, CallContext, call_context
+from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_core.engine import LONGEST_QUERY, MOST_HITS, MemoryEngine
 from zapomni_core.errors import ConfigurationError, EmbedderMissingError, ProcessingError
 from zapomni_core.failures import describe_failure

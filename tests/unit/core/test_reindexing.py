@@ -1,6 +1,7 @@
 """Vectors by another embedder, on a real SQLite store."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,9 +11,12 @@ from zapomni_core.errors import ConfigurationError, ProcessingError
 from zapomni_core.provider import Provider, Providers
 from zapomni_core.reindexing import reindex
 from zapomni_core.settings import Settings
+from zapomni_core.terms import VERSION
 from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core.testing.samples import sample_memory
+from zapomni_core.testing.stores import put
 from zapomni_db.errors import EmbedderMismatchError
-from zapomni_db.records import Question, TermCounts
+from zapomni_db.records import NewChunk, Question, TermCounts
 from zapomni_db.sqlite import SQLiteStore
 
 FACTS = [f"Fact {number}: the {thing} is in room {number}" for number, thing in enumerate(["lamp", "piano", "ladder"])]
@@ -184,6 +188,21 @@ async def test_what_is_embedded_is_what_was_embedded_when_it_was_added(engine, o
     assert sorted(new.embedded) == sorted(old.embedded)
     header = "[8 May 2023] Ada: House > Roof: "
     assert [text.startswith(header) for text in new.embedded].count(True) == 1
+
+
+async def test_what_an_older_analyser_analysed_is_analysed_again(engine, old, small_steps):
+    moment = datetime(2023, 5, 8, tzinfo=UTC)
+    for text in ("The violins are in the attic", "The drums are in the barn"):
+        chunk = NewChunk(start=0, end=len(text), heading="", terms=("older",), vector=None)
+        memory = sample_memory(text, chunk, embedder=old.identity, analyser=VERSION - 1, author="Ada", timestamp=moment)
+        await put(engine.memories, memory, "default")
+    assert await reindexing.count_outdated(engine.memories, "default") == 2
+    await engine.reindex()
+    assert await reindexing.count_outdated(engine.memories, "default") == 0
+    terms = ["older", "violin", "ada", "2023"]
+    assert (await engine.memories.term_counts("default", terms)).holding == (0, 1, 2, 2)
+    assert (await engine.search_memory("violin")).hits[0].why == ("violin",)
+    assert await engine.memories.check() == []
 
 
 async def test_without_a_name_the_settings_choose(engine, make_engine, new):

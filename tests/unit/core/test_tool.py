@@ -195,8 +195,8 @@ async def test_what_cannot_be_told_as_json_is_a_result_that_cannot_be_sent(value
 
     async with running(offering(picture), name="guest") as app:
         answer = await app.call("picture")
-    assert text_of(answer).startswith("Error: Tool 'picture' gave a result that cannot be sent.")
-    assert [record.message for record in caplog.records] == ["tool_returned_rubbish"]
+    assert text_of(answer).startswith("Error: The result of tool 'picture' is invalid.")
+    assert [record.message for record in caplog.records] == ["invalid_result"]
 
 
 async def test_a_list_is_told_as_text_because_structured_content_is_an_object():

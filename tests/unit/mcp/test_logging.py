@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from zapomni_core.call import Call, CallContext, call_context
+from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_mcp.logging import announce, configure
 
 logger = logging.getLogger("zapomni.test")

@@ -13,7 +13,7 @@ import pytest
 from mcp import MCPError
 
 from zapomni_core.app import App
-from zapomni_core.call import current_call_id
+from zapomni_core.dispatch.call import current_call_id
 from zapomni_core.engine import MemoryEngine
 from zapomni_core.host.discovery import Found
 from zapomni_core.plugin import ToolError, ToolGapReport, ToolResult, current_call, hookimpl, tool
@@ -345,7 +345,7 @@ async def piped(*tools, engine=None):
 async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkeypatch, caplog):
     monkeypatch.setattr("zapomni_mcp.transports.exchange.DRAIN_SECONDS", 0.2)
     monkeypatch.setattr("zapomni_mcp.server.HEED_SECONDS", 0.05)
-    monkeypatch.setattr("zapomni_core.call.BEAT_SECONDS", 0.01)
+    monkeypatch.setattr("zapomni_core.dispatch.call.BEAT_SECONDS", 0.01)
     begun, release = asyncio.Event(), asyncio.Event()
 
     @tool

@@ -362,8 +362,10 @@ def _keep_mention(connection: apsw.Connection, row: Row, extractor: str, number:
         entity.name,
         entity.type,
     )
-    kept = (row.id, extractor, spelling, values.to_json("spans", entity.spans))
-    if one(connection, "INSERT INTO mention VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1", *kept):
+    known = "SELECT 1 FROM mention WHERE (memory, extractor, spelling) = (?, ?, ?)"
+    if one(connection, known, row.id, extractor, spelling) is None:
+        spans = values.to_json("spans", entity.spans)
+        connection.execute("INSERT INTO mention VALUES(?, ?, ?, ?)", (row.id, extractor, spelling, spans))
         connection.execute("UPDATE spelling SET uses = uses + 1 WHERE id = ?", (spelling,))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.growth import is_linear_when_awaited
 from tests.unit.core.llm.asking import Time, llm_of
-from zapomni_core.call import Call, CallContext, call_context
+from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import llm as module
 from zapomni_core.extraction.llm import LONGEST, SCHEMA, SYSTEM, LLMExtractor, parts_of, snake_case

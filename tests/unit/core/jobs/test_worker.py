@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.unit.core.jobs.conftest import in_state, offered, queue, until
-from zapomni_core.call import Call, CallContext, call_context
+from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_core.errors import ProcessingError
 from zapomni_core.jobs import Kinds, Postpone, lease
 from zapomni_core.jobs.worker import POSTPONED_AT_MOST, SHORTEST_PAUSE, Worker

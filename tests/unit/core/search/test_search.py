@@ -13,6 +13,7 @@ from zapomni_core.search import search
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory, sample_vector
 from zapomni_core.testing.stores import put
 from zapomni_db.errors import InvalidInputError
+from zapomni_db.filters import Filter
 
 
 async def _add(engine, texts, **metadata):
@@ -145,16 +146,38 @@ async def test_the_vector_is_not_asked_for_where_an_identifier_is_known(engine, 
 async def test_one_long_document_does_not_crowd_out_other_memories(tmp_path, make_store):
     """It fills both legs: the store is asked again for more."""
     store = make_store(tmp_path)
-    words = [f"heron w{number} " for number in range(500)]
-    text = "".join(words)
-    places = itertools.accumulate(map(len, words), initial=0)
-    chunks = [sample_chunk(text, start, start + len(word)) for start, word in zip(places, words, strict=False)]
-    await put(store, sample_memory(text, *chunks))
+    await put(store, long_document())
     for number in range(9):
         await put(store, sample_memory(f"heron a{number} b{number} c{number} d{number}"))
     result = await search.search(store, Samples(), "default", search.SearchRequest(query="heron"))
     assert len({hit.memory_id for hit in result.hits}) == 10
     await store.close()
+
+
+async def test_a_long_document_that_alone_meets_the_filter_is_proposed_once(tmp_path, make_store, monkeypatch):
+    store, asked = make_store(tmp_path), []
+    await put(store, long_document(tags=("book",)))
+    await put(store, sample_memory("heron"))
+    candidates = store.candidates
+
+    async def counted(workspace, question):
+        asked.append(question.by_terms)
+        return await candidates(workspace, question)
+
+    monkeypatch.setattr(store, "candidates", counted)
+    request = search.SearchRequest(query="heron", wanted=Filter(tags=("book",)))
+    assert len((await search.search(store, Samples(), "default", request)).hits) == 1
+    assert asked == [100]
+    await store.close()
+
+
+def long_document(**fields):
+    """A memory of 500 chunks."""
+    words = [f"heron w{number} " for number in range(500)]
+    text = "".join(words)
+    places = itertools.accumulate(map(len, words), initial=0)
+    chunks = [sample_chunk(text, start, start + len(word)) for start, word in zip(places, words, strict=False)]
+    return sample_memory(text, *chunks, **fields)
 
 
 class Samples:

@@ -366,6 +366,22 @@ def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
     assert "zapomni reindex" in found["fix"]
 
 
+def test_what_another_version_analysed_is_counted(examine, kept_store):
+    async def keep_older():
+        store = SQLiteStore(kept_store)
+        await put(
+            store, sample_memory("words", sample_chunk("words", vector=None), analyser=0, embedder=EMBEDDER), "default"
+        )
+        await store.close()
+
+    asyncio.run(keep_older())
+    findings, code = examine()
+    found = about(findings, "words")
+    assert (code, found["level"]) == (0, "warn")
+    assert "1 chunk was analysed" in found["detail"]
+    assert "zapomni reindex" in found["fix"]
+
+
 @pytest.mark.parametrize(
     ("kept", "detail", "fix"),
     [

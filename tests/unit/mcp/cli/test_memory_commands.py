@@ -462,7 +462,7 @@ def test_reindexing_changes_the_embedder_and_says_what_it_does(zapomni, document
     assert result.exit_code == 0
     assert result.stdout == "Embedder: another (hashing-64, 64 dimensions); 2 chunks embedded now.\n"
     plan, others, setting = result.stderr.splitlines()
-    assert plan == "2 chunks to embed, in all workspaces; until that is done, the old vectors serve."
+    assert plan == "2 chunks to embed; until that is done, the old vectors serve."
     assert others == "Servers that are running follow, unless their settings name another embedder."
     assert setting == "The settings still say embedder = 'hashing': change that to 'another'."
 
@@ -472,6 +472,15 @@ def test_the_present_embedder_has_nothing_to_do(zapomni, remember):
     result = zapomni("reindex")
     assert result.stdout == "Embedder: hashing (hashing-256, 256 dimensions); 0 chunks embedded now.\n"
     assert result.stderr == "Every chunk has a vector by this embedder already.\n"
+
+
+def test_what_another_version_analysed_is_analysed_again_once(zapomni, document, remember, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr("zapomni_core.adding.VERSION", 0)
+        remember("word")
+    assert zapomni("reindex").stdout.splitlines()[0] == "Analysed again: 1 chunk."
+    assert document("reindex")["analysed"] == 0
+    assert document("search", "word")["hits"][0]["why"] == ["word"]
 
 
 def test_the_settings_choose_the_new_embedder(document, remember, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from zapomni_core.app import App
 from zapomni_core.host.discovery import discover
-from zapomni_core.host.lint import tokens
+from zapomni_core.host.registry import tokens
 
 from .conftest import broken, finish
 

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.unit.mcp.tools.answers import checked, refused, text_of
-from zapomni_core.host.lint import lint, tokens
-from zapomni_core.host.validation import check_tool
+from zapomni_core.host.registry import check_tool, lint, tokens
 from zapomni_db.errors import JobNotFoundError
 from zapomni_db.records import Job
 from zapomni_mcp.tools import GetJobTool, zapomni_tools

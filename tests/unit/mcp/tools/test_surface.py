@@ -7,8 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.unit.mcp.tools.answers import text_of
-from zapomni_core.host.lint import lint, tokens
-from zapomni_core.host.validation import check_tool
+from zapomni_core.host.registry import check_tool, lint, tokens
 from zapomni_core.models import SearchHit, SearchResult
 from zapomni_mcp import schemas
 from zapomni_mcp.tools import SearchMemoryTool, zapomni_tools

@@ -1,7 +1,6 @@
 import pytest
 
-from zapomni_core.host.lint import lint
-from zapomni_core.host.validation import check_tool
+from zapomni_core.host.registry import check_tool, lint
 from zapomni_core.plugin import tool
 
 

@@ -1,7 +1,7 @@
 import gc
 import weakref
 
-from zapomni_core.call import Call, CallContext
+from zapomni_core.dispatch.call import Call, CallContext
 
 
 class Arguments(dict):
@@ -15,7 +15,7 @@ async def test_a_call_that_is_over_leaves_its_arguments_to_no_garbage_collector(
     context = CallContext(call=Call(id="1", name="add_memory", arguments=arguments))
     gc.disable()
     try:
-        with context.beating():
+        with context.heartbeat():
             pass
         del arguments, context
         assert watched() is None

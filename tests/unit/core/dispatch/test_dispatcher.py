@@ -1,17 +1,14 @@
 import asyncio
-import logging
 import threading
-import time
 from dataclasses import replace
 
 import pytest
 
-from tests.unit.core.conftest import Around
-from zapomni_core import call
-from zapomni_core.dispatch import Dispatcher
+from tests.unit.core.dispatch.conftest import Around
+from zapomni_core.dispatch.dispatcher import Dispatcher
+from zapomni_core.dispatch.middleware import Link
 from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError, UnknownToolError
 from zapomni_core.host.registry import ToolRegistry
-from zapomni_core.middleware import Link
 from zapomni_core.plugin import ToolResult, current_call
 from zapomni_core.results import ERROR_KEY
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
@@ -189,7 +186,8 @@ async def test_whoever_cancels_its_own_task_fails_alone(stage, caplog):
     use(dispatcher, [] if stage == "tool" else [Around(stage, cancel)])
     assert error_of(await dispatcher.call("probe", {}))["error_type"] == "internal"
     assert asyncio.current_task().cancelling() == 0
-    assert (caplog.records[-1].message, caplog.records[-1].tool) == ("tool_failed", "probe")
+    event = "tool_failed" if stage == "tool" else "middleware_failed"
+    assert (caplog.records[-1].message, caplog.records[-1].tool) == (event, "probe")
     assert dispatcher.counts["probe"].errors == {"internal": 1}
 
 
@@ -231,15 +229,18 @@ async def test_a_tool_error_that_carries_rubbish_reaches_the_client_and_the_log_
     assert result["content"][0]["text"] == text
     assert result["content"][0]["text"].encode()
     record = caplog.records[-1]
-    assert (record.message, record.tool, record.plugin) == ("tool_raised_rubbish", "probe", "guest")
+    assert (record.message, record.tool, record.plugin) == ("invalid_tool_error", "probe", "guest")
     assert "ToolError" in record.problem
 
 
 async def test_a_refusal_that_quotes_what_cannot_be_sent_reaches_the_client():
-    async def gate(_tool):
+    async def wait_ready(_tool):
         return "caf\udce9 is ill"
 
-    assert error_of(await dispatcher_of(LocalTool(done), gate=gate).call("probe", {}))["message"] == "caf\ufffd is ill"
+    assert (
+        error_of(await dispatcher_of(LocalTool(done), wait_ready=wait_ready).call("probe", {}))["message"]
+        == "caf\ufffd is ill"
+    )
     strict = dispatcher_of(LocalTool(done, input_schema=STRICT))
     error = error_of(await strict.call("probe", {"text": "a", "\ud800": 1}))
     assert error["message"] == "\ufffd is not known (known: limit, text)"
@@ -292,7 +293,7 @@ async def test_an_error_that_passes_through_on_purpose_is_raised():
 async def test_a_result_that_cannot_be_sent_is_told_as_the_tools_failure(rubbish, caplog):
     error = error_of(await dispatcher_of(LocalTool(returning(rubbish))).call("probe", {}))
     assert error["error_code"] == "INVALID_RESULT"
-    assert caplog.records[-1].message == "tool_returned_rubbish"
+    assert caplog.records[-1].message == "invalid_result"
 
 
 async def test_every_kind_of_content_is_let_through():
@@ -419,7 +420,7 @@ async def test_progress_of_a_threads_own_loop_is_told_on_the_loop_of_the_call():
 
 async def heard_of(body, monkeypatch, **parts):
     """What a client hears of a call whose every silence is long enough for a beat; the body is given what was heard."""
-    monkeypatch.setattr(call, "BEAT_SECONDS", 0.001)
+    monkeypatch.setattr("zapomni_core.dispatch.call.BEAT_SECONDS", 0.001)
     heard = []
 
     async def hear(done, total, message):
@@ -472,7 +473,7 @@ async def test_that_a_call_goes_on_is_no_sign_of_progress(monkeypatch):
 
 
 async def test_nothing_is_heard_of_a_call_that_has_ended_or_by_a_client_that_has_gone(monkeypatch):
-    monkeypatch.setattr(call, "BEAT_SECONDS", 0.001)
+    monkeypatch.setattr("zapomni_core.dispatch.call.BEAT_SECONDS", 0.001)
     heard = []
 
     async def gone(*told):
@@ -606,7 +607,7 @@ async def test_whatever_an_observer_raises_the_call_stands(when, raised, caplog)
 @pytest.mark.parametrize("heeds", [True, False])
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_an_observer_that_hangs_loses_no_answer(when, heeds, monkeypatch, caplog):
-    monkeypatch.setattr("zapomni_core.observing.OBSERVER_SECONDS", 0.05)
+    monkeypatch.setattr("zapomni_core.dispatch.middleware.OBSERVER_SECONDS", 0.05)
     release = asyncio.Event()
 
     async def hang(call, call_next):
@@ -700,7 +701,7 @@ def redirecting(to):
 
 
 async def test_a_call_of_another_tool_waits_for_that_tools_plugin_and_guards_see_whose_it_is():
-    async def gate(tool):
+    async def wait_ready(tool):
         return f"{tool.name} is ill" if tool.name == "ill" else None
 
     seen = []
@@ -713,11 +714,11 @@ async def test_a_call_of_another_tool_waits_for_that_tools_plugin_and_guards_see
     registry.register(LocalTool(done), plugin="one")
     registry.register(LocalTool(done, "other"), plugin="two")
     registry.register(LocalTool(done, "ill"), plugin="three")
-    dispatcher = Dispatcher(registry, gate=gate)
+    dispatcher = Dispatcher(registry, wait_ready=wait_ready)
     use(dispatcher, [redirecting("other"), Around("guard", watch)])
     assert (await dispatcher.call("probe", {}))["isError"] is False
     assert seen == [("other", "two")]
-    dispatcher = Dispatcher(registry, gate=gate)
+    dispatcher = Dispatcher(registry, wait_ready=wait_ready)
     use(dispatcher, [redirecting("ill")])
     assert error_of(await dispatcher.call("probe", {}))["message"] == "ill is ill"
 
@@ -785,41 +786,8 @@ async def test_a_tool_knows_its_call_and_its_client():
 
 
 async def test_a_tool_whose_plugin_cannot_start_is_refused_without_running():
-    async def gate(tool):
+    async def wait_ready(tool):
         return f"{tool.name} is ill"
 
-    error = error_of(await dispatcher_of(LocalTool(done), gate=gate).call("probe", {}))
+    error = error_of(await dispatcher_of(LocalTool(done), wait_ready=wait_ready).call("probe", {}))
     assert (error["message"], error["error_code"], error["status_code"]) == ("probe is ill", "PLUGIN_UNAVAILABLE", 503)
-
-
-async def test_a_body_that_blocks_the_server_is_named_with_its_stack(caplog, monkeypatch):
-    monkeypatch.setattr("zapomni_core.watchdog.PATIENCE_SECONDS", 0.05)
-    reported = threading.Event()
-
-    class Noticing(logging.Handler):
-        """The last to hear of a record, after what the test looks at."""
-
-        def emit(self, record):
-            if record.name == "zapomni.watchdog":
-                reported.set()
-
-    seen = []
-
-    async def block(_arguments):
-        seen.append(current_call().call.id)
-        deadline = time.monotonic() + 20
-        while not reported.is_set() and time.monotonic() < deadline:
-            time.sleep(0.01)  # noqa: ASYNC251 (what the test is about)
-        return ToolResult.text("done")
-
-    dispatcher = dispatcher_of(LocalTool(done, "innocent"), LocalTool(block, "blocker"))
-    handler = Noticing()
-    logging.getLogger().addHandler(handler)
-    try:
-        await dispatcher.call("blocker", {})
-    finally:
-        logging.getLogger().removeHandler(handler)
-    record = next(one for one in caplog.records if one.message == "tool_blocks_the_server")
-    assert (record.tool, record.plugin) == ("blocker", "guest")
-    assert "in block" in record.stack
-    assert record.request_id == seen[0]

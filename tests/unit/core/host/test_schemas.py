@@ -142,7 +142,6 @@ def test_a_schema_of_another_draft_is_refused(dialect):
         {"patternProperties": {"^x-": {"type": "string"}}},
         {"dependentRequired": {"a": ["b"]}},
         {"properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"anyOf": [{"$ref": "#/$defs/b"}, True]}}},
-        {"properties": {"a": {"$ref": "#/$defs/b/items"}}, "$defs": {"b": {"items": {"type": "string"}}}},
     ],
 )
 def test_schemas_that_tools_really_have_cost_no_thorough_check(schema, monkeypatch):
@@ -184,7 +183,7 @@ def test_what_can_be_sent_as_json_is_json(value):
     assert is_json(value)
 
 
-def test_what_is_nested_deeper_than_the_quick_look_goes_is_json():
+def test_deep_nesting_is_json():
     value = []
     for _ in range(300):
         value = [value]

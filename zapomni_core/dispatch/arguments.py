@@ -1,4 +1,4 @@
-"""Whether the arguments of a call meet the tool's schema; problems are told by place and rule, never by value."""
+"""Checks the arguments of a call against the tool's schema. Problems name the field and the rule, never the value."""
 
 import difflib
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from zapomni_core.host.validation import CheckedTool
+from zapomni_core.host.registry import CheckedTool
 from zapomni_db.errors import InvalidInputError
 
 _RULES = {
@@ -33,7 +33,7 @@ TOO_LONG = "exceeds maximum length ({:,} characters)"
 
 
 class ArgumentProblem(NamedTuple):
-    """A field and the rule that it breaks, never its value."""
+    """A field and the rule that it breaks."""
 
     field: str
     rule: str
@@ -43,19 +43,17 @@ class ArgumentProblem(NamedTuple):
 
 
 def check_arguments(tool: CheckedTool, arguments: Any) -> ArgumentProblem | None:
-    """The first problem with the arguments, in words that are safe to show; None if there is none."""
+    """The first problem with the arguments, in words that are safe to show, or None."""
     if not isinstance(arguments, dict):
         return ArgumentProblem("arguments", "must be an object")
-    if tool.accepts_arguments(arguments):
-        return None
     error = next(tool.arguments_validator.iter_errors(arguments), None)
     return _describe(error) if error else None
 
 
 def problem_of(error: InvalidInputError, schema: Mapping[str, Any]) -> ArgumentProblem:
-    """The field and the rule in the message of an error that a tool raised, for the log.
+    """The field and the rule named by an error that a tool raised, for the log.
 
-    Pydantic's own message may quote the value, if a plugin's validator wrote it: its kind stands for it then.
+    Of a pydantic error only the type is used: its message may quote the value.
     """
     if isinstance(error.__cause__, ValidationError):
         first = error.__cause__.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -91,7 +89,7 @@ def _rule(keyword: str, value: Any) -> str:
 
 
 def _describe_forms(error: Any, place: str) -> ArgumentProblem:
-    """What keeps a value from the form that it comes nearest to; where it is of no form's type, the types that there are."""
+    """The problem with the alternative that the value nearly matches; the allowed types if it matches none."""
     by_form: dict[int, list[Any]] = {}
     for one in error.context:
         by_form.setdefault(one.schema_path[0], []).append(one)

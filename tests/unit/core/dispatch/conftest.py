@@ -1,4 +1,4 @@
-"""What several tests of the core need."""
+"""Shared by the tests of dispatch."""
 
 import logging
 import threading
@@ -19,7 +19,7 @@ class Around:
 
 
 class Noticing(logging.Handler):
-    """Knows when the watchdog has spoken."""
+    """Knows when the watchdog has logged something."""
 
     def __init__(self):
         super().__init__()
@@ -32,8 +32,8 @@ class Noticing(logging.Handler):
 
 @pytest.fixture
 def block(monkeypatch):
-    """Blocks the event loop until the watchdog has spoken."""
-    monkeypatch.setattr("zapomni_core.watchdog.PATIENCE_SECONDS", 0.05)
+    """A function that blocks the event loop until the watchdog has logged it."""
+    monkeypatch.setattr("zapomni_core.dispatch.watchdog.PATIENCE_SECONDS", 0.05)
     handler = Noticing()
 
     def block():

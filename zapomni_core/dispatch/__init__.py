@@ -1,0 +1,1 @@
+"""Takes a tool call from its arguments to its result."""
