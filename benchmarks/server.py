@@ -28,16 +28,14 @@ def main() -> None:
         console.print(_registration())
 
 
-def _zapomni(
-    folder: Path, label: str, plugins: dict[str, int], transport: str = "auto"
-) -> tuple[list[str], dict[str, str]]:
+def _zapomni(folder: Path, label: str, plugins: dict[str, int]) -> tuple[list[str], dict[str, str]]:
     """The command and environment of our server with generated plugins and no others."""
     home = folder / label
     if not home.exists():
         home.mkdir()
         install(home, plugins)
     (folder / "empty.toml").touch()
-    command = [str(Path(sys.executable).with_name("zapomni")), "serve", "--transport", transport]
+    command = [str(Path(sys.executable).with_name("zapomni")), "serve"]
     environment = {
         "PYTHONPATH": str(home),
         "ZAPOMNI_CONFIG": str(folder / "empty.toml"),
@@ -88,8 +86,7 @@ def _figures(seconds: list[float]) -> tuple[str, str]:
 def _running(folder: Path) -> Table:
     kinds = {
         "bare SDK server": _bare(),
-        "zapomni, SDK transport": _zapomni(folder, "three", {"noop": 3}, "sdk"),
-        "zapomni, lean transport": _zapomni(folder, "three", {"noop": 3}, "lean"),
+        "zapomni": _zapomni(folder, "three", {"noop": 3}),
     }
     with ExitStack() as stack:
         servers = {kind: stack.enter_context(Server(*start)) for kind, start in kinds.items()}
@@ -144,7 +141,7 @@ def _running_table(trips, idle_before, memory, idle) -> Table:
             f"{memory[kind] / memory[bare]:.2f}",
             f"{idle[kind] * 100:.2f}",
         )
-    table.caption = "goals: round trip <= 0.6 (lean) and <= 1.1 (SDK transport) of the bare server, memory <= 1.2"
+    table.caption = "goals: round trip <= 1.1 of the bare server, memory <= 1.2"
     return table
 
 

@@ -1,4 +1,4 @@
-"""The standard descriptors, claimed before any plugin is imported, so that no stray output reaches the client."""
+"""Claims standard input and output before any plugin is imported, so that stray output does not reach the client."""
 
 import os
 import sys
@@ -11,28 +11,28 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
-    """Private duplicates of standard input and output; no child process has them, a forked one neither."""
+class Descriptors:
+    """Where a client is read and written: private duplicates of standard input and output, which no child inherits."""
 
     read_fd: int
     write_fd: int
 
 
 @cache
-def claim() -> Wire:
-    """The wire to the client; from now on standard input is empty and standard output is standard error.
+def claim_stdio() -> Descriptors:
+    """Take the descriptors to the client; from now on standard input is empty and standard output is standard error.
 
     Raises OSError when standard input or output is closed.
     """
-    wire = Wire(_input(), _output())
-    _keep_from_forks(wire)
+    descriptors = Descriptors(_input(), _output())
+    _close_in_forks(descriptors)
     _flush_print()
     _redirect_print()
-    return wire
+    return descriptors
 
 
-def claim_output() -> TextIO:
-    """The file for a command's own output; from now on whatever else is printed goes to standard error.
+def claim_stdout() -> TextIO:
+    """Return the file for a command's own output; from now on anything else that is printed goes to standard error.
 
     A replaced ``sys.stdout`` (by a test runner, say) is returned as it is, and no descriptor is touched.
     Raises OSError when standard output is closed.
@@ -63,10 +63,10 @@ def _output() -> int:
 
 
 def _private(fd: int, name: str, stream: TextIO | None) -> int:
-    """A duplicate above the standard range. Python leaves no stream for a descriptor that was closed at start."""
+    """Duplicate above the standard range. The stream is None where the descriptor was closed when Python started."""
     try:
         if stream is None:
-            raise OSError(f"there is no descriptor {fd}")  # noqa: TRY301 - told like a descriptor closed later
+            raise OSError(f"there is no descriptor {fd}")  # noqa: TRY301 - reported like a descriptor that was closed later
         return _duplicate(fd)
     except OSError as error:
         raise OSError(f"standard {name} is closed; start the command with standard {name} connected") from error
@@ -80,15 +80,15 @@ def _duplicate(fd: int) -> int:
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _STDERR + 1)
 
 
-def _keep_from_forks(wire: Wire) -> None:
-    """A forked child that outlives the server would keep the client waiting for the end of the output."""
+def _close_in_forks(descriptors: Descriptors) -> None:
+    """Point them at the null device in forked children: the client waits until every copy of the output is closed."""
 
-    def let_go() -> None:
-        for fd in (wire.read_fd, wire.write_fd):
+    def release() -> None:
+        for fd in (descriptors.read_fd, descriptors.write_fd):
             _point(fd, lambda: os.open(os.devnull, os.O_RDWR), inheritable=False)
 
     if sys.platform != "win32":
-        os.register_at_fork(after_in_child=let_go)
+        os.register_at_fork(after_in_child=release)
 
 
 def _point(fd: int, opened: Callable[[], int], *, inheritable: bool = True) -> None:
@@ -105,7 +105,7 @@ def _standard_error() -> int:
 
 
 def _flush_print() -> None:
-    """Sends what was printed and still waits to wherever descriptor 1 points now."""
+    """Write out what was printed and is still buffered, to wherever descriptor 1 points now."""
     if sys.stdout is not None:
         sys.stdout.flush()
 

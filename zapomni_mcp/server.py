@@ -1,44 +1,62 @@
-"""The MCP server: serves whatever the host accepted, over stdio, in both protocol eras."""
+"""The MCP server: serves the tools that the host accepted, over stdio, in both protocol eras."""
+
+import sys
+
+if __name__ == "__main__":  # python -m zapomni_mcp.server
+    if not sys.flags.safe_path:
+        # Clients start servers inside projects that may be hostile: nothing is imported from the working directory.
+        del sys.path[0]
+    from zapomni_mcp.cli import main
+
+    main(["serve", *sys.argv[1:]])
 
 import asyncio
 import logging
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.caching import CacheHint
+from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp.server.runner import serve_one
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.transport_context import TransportContext
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from pydantic import ValidationError
 
 from zapomni_core.app import App
 from zapomni_core.dispatch.call import STILL_WORKING, ReportProgress, new_call_id, request_id
 from zapomni_core.errors import UnknownToolError
 from zapomni_core.host.discovery import discover
+from zapomni_core.host.registry import CheckedTool
 from zapomni_core.settings import Settings
 from zapomni_core.tool import Tool
-from zapomni_mcp.convert import tool_on_the_wire
-from zapomni_mcp.descriptors import Wire, claim
-from zapomni_mcp.local import serve_locally
-from zapomni_mcp.signals import stopping_on_signals
-from zapomni_mcp.transports import open_stdio
-from zapomni_mcp.transports.exchange import Reader, Writer
+from zapomni_mcp.descriptors import Descriptors, claim_stdio
+from zapomni_mcp.process import stop_on_signals
+from zapomni_mcp.stdio import MessageReader, MessageWriter, open_stdio
 
 log = logging.getLogger("zapomni.server")
 
 LIST_TTL_MS = 60_000
-HEED_SECONDS = 5.0
+CANCEL_SECONDS = 5.0
+"""How long calls that were cancelled may take to end."""
+
+PLUGIN_KEY = "zapomni/plugin"
 INSTRUCTIONS = "Zapomni is long-term memory that its owner keeps. Its tools come from plugins; call them by name."
-COMPLETE = {"resultType": "complete"}  # the modern era wants it said; the SDK drops it in the other
+COMPLETE = {"resultType": "complete"}  # required from protocol 2026-07-28 on; the SDK drops it for older clients
 
 
 class _ProtocolServer(Server[Any]):
-    """The SDK's server; handshake-era clients are told that the list of tools can change."""
+    """The SDK's server, which tells handshake-era clients that the list of tools can change."""
 
     def create_initialization_options(
         self,
@@ -51,7 +69,7 @@ class _ProtocolServer(Server[Any]):
 
 
 class MCPServer:
-    """Serves tools to MCP clients. Tools are registered before `run`, one by one or as the host accepted them."""
+    """Serves tools to MCP clients. Register tools before `run`, one by one or all that the installed plugins offer."""
 
     def __init__(self, core_engine: Any, config: Settings | None = None, *, app: App | None = None) -> None:
         self.core_engine = core_engine
@@ -79,13 +97,13 @@ class MCPServer:
     def register_tool(self, tool: Tool) -> None:
         """Check a tool and offer it.
 
-        TypeError or ValueError says what is wrong with it; RuntimeError that the server has started.
+        Raises TypeError or ValueError for an invalid tool, RuntimeError once the server has started.
         """
         self._check_state()
         self.app.registry.register(tool)
 
     def register_all_tools(self, tools: Iterable[Tool] | None = None) -> None:
-        """Register several tools; without an argument, whatever the installed plugins offer."""
+        """Register several tools; without an argument, those of the installed plugins."""
         self._check_state()
         if tools is not None:
             for tool in tools:
@@ -100,29 +118,42 @@ class MCPServer:
             raise RuntimeError("Cannot register tools after server has started")
 
     async def handle_request(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one JSON-RPC request, without a transport; `jsonrpc` and `id` may be missing."""
-        return await serve_locally(self.server, request)
+        """Return the response to one JSON-RPC request, without a transport; `jsonrpc` and `id` may be missing."""
+        response: dict[str, Any] = {"jsonrpc": "2.0", "id": request.get("id")}
+        method, params = request.get("method"), request.get("params")
+        if not isinstance(method, str) or not isinstance(params, Mapping | None):
+            return response | {"error": {"code": types.INVALID_REQUEST, "message": "Invalid request"}}
+        connection = Connection.from_envelope(LATEST_HANDSHAKE_VERSION, None, None)
+        context = _InProcessContext(response["id"])
+        try:
+            result = await serve_one(self.server, context, method, params, connection=connection, lifespan_state={})
+        except MCPError as error:
+            return response | {"error": error.error.model_dump(mode="json", by_alias=True, exclude_none=True)}
+        except ValidationError:
+            return response | {"error": {"code": types.INVALID_PARAMS, "message": "Invalid request parameters"}}
+        return response | {"result": result}
 
-    async def run(self, wire: Wire | None = None, *, lean: bool | None = None) -> None:
-        """Serve standard input and output until input ends or a signal comes.
+    async def run(self, descriptors: Descriptors | None = None) -> None:
+        """Serve a client on standard input and output until the input ends or a signal comes.
 
-        What is in progress is finished: at the end of input for as long as it shows progress, at a signal for some seconds.
+        Calls in progress are finished: at the end of input as long as they report progress, after a signal within
+        some seconds.
         """
         if self._running:
             raise RuntimeError("Server is already running")
         if self._shutting_down:
-            raise RuntimeError("Server has ended, and what its plugins had open is closed: make another one")
+            raise RuntimeError("Server has ended and its plugins are closed; create another one")
         self._running = True
-        async with stopping_on_signals() as stop:
+        async with stop_on_signals() as stop:
             try:
-                await self._serve_wire(wire or claim(), stop, lean)
+                await self._serve_stdio(descriptors or claim_stdio(), stop)
             finally:
                 self._shutting_down = True
                 await self.app.stop()
                 self._running = False
 
-    async def _serve_wire(self, wire: Wire, stop: asyncio.Event, lean: bool | None) -> None:
-        async with open_stdio(wire, stop, lean=lean) as (read, write):
+    async def _serve_stdio(self, descriptors: Descriptors, stop: asyncio.Event) -> None:
+        async with open_stdio(descriptors, stop) as (read, write):
             requirement = asyncio.create_task(self._stop_on_failed_requirement(stop))
             try:
                 await self.app.start()
@@ -130,8 +161,8 @@ class MCPServer:
             finally:
                 requirement.cancel()
 
-    async def _serve(self, read: Reader, write: Writer) -> None:
-        """Serve in a task of its own: where calls ignore that they are cancelled, the server ends without them."""
+    async def _serve(self, read: MessageReader, write: MessageWriter) -> None:
+        """Serve in a task of its own, so that the server can end although calls ignore their cancellation."""
         self._progressed = read.progressed
         self.server.instructions = self._instructions  # tools may have been registered meanwhile
         options = self.server.create_initialization_options()
@@ -144,10 +175,10 @@ class MCPServer:
             raise
         finally:
             ended.cancel()
-            await asyncio.wait([serving], timeout=HEED_SECONDS)
+            await asyncio.wait([serving], timeout=CANCEL_SECONDS)
         if serving.done():
             return serving.result()
-        log.error("calls_ignore_the_end", extra={"tools": self.app.dispatcher.running, "seconds": HEED_SECONDS})
+        log.error("calls_ignore_cancellation", extra={"tools": self.app.dispatcher.running, "seconds": CANCEL_SECONDS})
         return None
 
     def _build(self) -> Server[Any]:
@@ -164,7 +195,7 @@ class MCPServer:
         server.add_request_handler("tools/list", types.PaginatedRequestParams, self._list_tools)
         server.add_request_handler("tools/call", types.CallToolRequestParams, self._call_tool)
         server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember_session)
-        server.middleware.clear()  # the SDK's tracing costs 50 µs a message, and nobody has asked for it
+        server.middleware.clear()  # the SDK's tracing costs 50 µs a message, and zapomni_core.telemetry traces calls
         return server
 
     @property
@@ -176,7 +207,7 @@ class MCPServer:
         return self.app.registry.get(name).input_schema if name in self.app.registry else None
 
     async def _list_tools(self, _context: Any, _params: types.PaginatedRequestParams) -> dict[str, Any]:
-        return COMPLETE | {"tools": [tool_on_the_wire(tool) for tool in self.app.registry]}
+        return COMPLETE | {"tools": [_tool_entry(tool) for tool in self.app.registry]}
 
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
@@ -189,22 +220,22 @@ class MCPServer:
                 params.arguments or {},
                 call_id=call_id,
                 client=client.client_info.name if client else "",
-                on_progress=self._reporter(context.session),
+                on_progress=self._progress_reporter(context.session),
             )
         except UnknownToolError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error), self._gap(error)) from None
+            raise MCPError(types.INVALID_PARAMS, str(error), self._gap_report(error)) from None
         return COMPLETE | result
 
-    def _reporter(self, session: ServerSession) -> ReportProgress:
+    def _progress_reporter(self, session: ServerSession) -> ReportProgress:
         async def report(done: float, total: float | None, message: str | None) -> None:
-            if message != STILL_WORKING:  # a beat is no sign of progress
+            if message != STILL_WORKING:  # sent for every running call, so it says nothing of progress
                 self._progressed()
             await session.report_progress(done, total, message)
 
         return report
 
-    def _gap(self, error: UnknownToolError) -> dict[str, Any]:
-        """What is missing, as a report that an agent can act on, or hand on."""
+    def _gap_report(self, error: UnknownToolError) -> dict[str, Any]:
+        """Describe the missing tool, so that an agent can act on it or report it."""
         from zapomni_core import ToolGapReport
 
         report = ToolGapReport(
@@ -215,7 +246,7 @@ class MCPServer:
         return report.model_dump(mode="json") | {"nearest_tools": list(error.nearest)}
 
     async def _remember_session(self, context: ServerRequestContext[Any], _params: types.NotificationParams) -> None:
-        """Handshake-era clients are told of changes over the session; modern ones over their subscription."""
+        """Keep the session: handshake-era clients hear of changes there, newer ones on their subscription."""
         self._session = context.session
 
     def _tools_changed(self) -> None:
@@ -233,7 +264,35 @@ class MCPServer:
         stop.set()
 
 
-if __name__ == "__main__":
-    from zapomni_mcp.cli import main
+def _tool_entry(tool: CheckedTool) -> dict[str, Any]:
+    """The tool's entry in `tools/list`."""
+    entry: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+    if tool.title:
+        entry["title"] = tool.title
+    if tool.output_schema is not None:
+        entry["outputSchema"] = tool.output_schema
+    if tool.annotations:
+        entry["annotations"] = dict(tool.annotations)
+    if tool.plugin:
+        entry["_meta"] = {PLUGIN_KEY: tool.plugin}
+    return entry
 
-    main(["serve", *sys.argv[1:]])
+
+@dataclass
+class _InProcessContext:
+    """The SDK's context for a request that came over no transport: nothing can be sent back but the response."""
+
+    request_id: str | int | None
+    transport: TransportContext = field(default_factory=lambda: TransportContext(kind="local", can_send_request=False))
+    message_metadata: None = None
+    can_send_request: bool = False
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+
+    async def send_raw_request(self, method: str, _params: Any, _opts: Any = None) -> dict[str, Any]:
+        raise NoBackChannelError(method)
+
+    async def notify(self, _method: str, _params: Any, _opts: Any = None) -> None:
+        """Drop the notification."""
+
+    async def progress(self, _progress: float, _total: float | None = None, _message: str | None = None) -> None:
+        """Drop the progress."""

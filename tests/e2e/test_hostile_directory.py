@@ -11,7 +11,17 @@ COMMANDS = {
     "console script": [ZAPOMNI],
     "python -m": [sys.executable, "-m", "zapomni_mcp.server"],
 }
-SHADOWS = ["evil", "json", "structlog", "zapomni_core", "zapomni_plugin_hello", "pluggy", "tomllib", "sitecustomize"]
+SHADOWS = [
+    "evil",
+    "typing",
+    "json",
+    "structlog",
+    "zapomni_core",
+    "zapomni_plugin_hello",
+    "pluggy",
+    "tomllib",
+    "sitecustomize",
+]
 
 EVIL = """
 import pathlib

@@ -2,14 +2,12 @@
 
 import os
 import signal
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.wire import ZAPOMNI, eventually, text_of
 
-TRANSPORTS = ["lean", "sdk"]
 ENDINGS = {
     "end of input": lambda server: server.process.stdin.close(),
     "SIGINT": lambda server: server.process.send_signal(signal.SIGINT),
@@ -106,8 +104,8 @@ class Busy:
 
 @pytest.fixture
 def busy(start, tmp_path):
-    def begin(transport="lean", **variables):
-        return Busy(start(ZAPOMNI, "serve", "--transport", transport, "--plugin", SLOW_TOOLS, **variables), tmp_path)
+    def begin(**variables):
+        return Busy(start(ZAPOMNI, "serve", "--plugin", SLOW_TOOLS, **variables), tmp_path)
 
     return begin
 
@@ -122,12 +120,10 @@ def is_gone(server):
 
 
 @pytest.mark.usefixtures("hangups_heard")
-@pytest.mark.parametrize(
-    ("ending", "transport"), [*product(ENDINGS, ["lean"]), ("end of input", "sdk"), ("SIGTERM", "sdk")]
-)
-def test_a_call_in_progress_is_finished_and_answered_before_the_server_ends(busy, ending, transport):
-    at_work = busy(transport)
-    ENDINGS[ending](at_work.server)
+@pytest.mark.parametrize("end", ENDINGS.values(), ids=ENDINGS)
+def test_a_call_in_progress_is_finished_and_answered_before_the_server_ends(busy, end):
+    at_work = busy()
+    end(at_work.server)
     at_work.let_the_loop_turn()
     assert not at_work.is_finished()
     at_work.let_go()
@@ -138,9 +134,8 @@ def test_a_call_in_progress_is_finished_and_answered_before_the_server_ends(busy
     assert is_gone(at_work.server)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_call_of_a_client_that_vanished_is_finished_and_the_server_ends(busy, transport):
-    at_work = busy(transport)
+def test_a_call_of_a_client_that_vanished_is_finished_and_the_server_ends(busy):
+    at_work = busy()
     at_work.server.process.stdin.close()
     at_work.server.process.stdout.close()
     at_work.let_the_loop_turn()
@@ -179,10 +174,9 @@ def test_a_thread_that_a_plugin_left_behind_does_not_keep_the_server_alive(start
     assert server.messages == []
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_child_that_a_tool_forked_does_not_keep_the_output_open(start, tmp_path, transport):
+def test_a_child_that_a_tool_forked_does_not_keep_the_output_open(start, tmp_path):
     (tmp_path / "forking.py").write_text(FORK)
-    server = start(ZAPOMNI, "serve", "--transport", transport, "--plugin", tmp_path / "forking.py")
+    server = start(ZAPOMNI, "serve", "--plugin", tmp_path / "forking.py")
     server.initialize()
     child = int(text_of(server.call("fork")))
     try:

@@ -12,30 +12,26 @@ from tests.e2e.wire import HANDSHAKE, ZAPOMNI, eventually, text_of
 
 pytestmark = pytest.mark.xdist_group("wire")
 
-TRANSPORTS = ["lean", "sdk"]
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HUNDRED_MB = 100_000_000
 LIMIT = 128 * 2**20
 MALFORMED = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": []}}\n'
 """A notification that is dropped, with a line in the log."""
 SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
+SERVE = [ZAPOMNI, "serve", "--plugin", SLOW_TOOLS]
 
 
-def serve(transport):
-    return [ZAPOMNI, "serve", "--transport", transport, "--plugin", SLOW_TOOLS]
-
-
-@pytest.fixture(scope="module", params=TRANSPORTS)
-def server(request, start_shared):
+@pytest.fixture(scope="module")
+def server(start_shared):
     """One server for all that it must survive."""
-    wire = start_shared(*serve(request.param))
+    wire = start_shared(*SERVE)
     wire.initialize()
     return wire
 
 
-@pytest.fixture(params=TRANSPORTS)
-def fresh_server(request, start):
-    return start(*serve(request.param))
+@pytest.fixture
+def fresh_server(start):
+    return start(*SERVE)
 
 
 @pytest.fixture(autouse=True)
@@ -183,13 +179,12 @@ class TestRequests:
 
 
 class TestAClientThatDoesNotReadTheLog:
-    @pytest.mark.parametrize("transport", TRANSPORTS)
-    def test_is_served_all_the_same(self, start, tmp_path, transport):
+    def test_is_served_all_the_same(self, start, tmp_path):
         log = tmp_path / "log"
         os.mkfifo(log)
         unread = os.open(log, os.O_RDWR)
         try:
-            server = start("sh", "-c", 'exec "$@" 2>"$0"', log, *serve(transport))
+            server = start("sh", "-c", 'exec "$@" 2>"$0"', log, *SERVE)
             server.initialize()
             server.send(MALFORMED * 2000)
             assert_serves(server)

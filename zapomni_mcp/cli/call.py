@@ -11,10 +11,10 @@ import click
 from zapomni_core.dispatch.call import STILL_WORKING
 from zapomni_core.errors import UnknownToolError
 from zapomni_mcp.cli.composition import compose, read_config
-from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.cli.output import Output
 from zapomni_mcp.cli.refusal import Refusal
+from zapomni_mcp.process import exit_soon
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
@@ -74,7 +74,7 @@ async def _call(app: "App", tool: str, arguments: Result, show: Callable[[Result
         await app.engine.settle()  # what it leaves is said by the next search, which makes it
     finally:
         await app.stop()
-        end_soon(code)
+        exit_soon(code)
     return code
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zapomni_core.errors import ConfigurationError
-from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.options import Options
+from zapomni_mcp.process import exit_soon
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
@@ -70,7 +70,7 @@ async def _try_out(app: "App", tell: Callable[[], int]) -> int:
     await app.ready()
     await app.stop()
     code = tell()
-    end_soon(code)
+    exit_soon(code)
     return code
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.cli.output import Output
+from zapomni_mcp.process import exit_soon
 
 if TYPE_CHECKING:
     from zapomni_mcp.cli.findings import Finding
@@ -41,7 +41,7 @@ async def _doctor(options: Options, out: Output, *, as_json: bool) -> int:
         else:
             show_findings(out, findings)
     finally:
-        end_soon(code)
+        exit_soon(code)
     return code
 
 

@@ -8,7 +8,7 @@ import click
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.output import one_line
 from zapomni_mcp.cli.session import Session, with_session
-from zapomni_mcp.kinds import kind_words
+from zapomni_mcp.formatting import format_kind
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -40,7 +40,7 @@ def get(session: Session, memory_id: str) -> None:
 
 def _about(memory: "Memory") -> list[str]:
     lines = [f"id: {memory.id}", f"stored: {memory.created_at:%Y-%m-%d %H:%M:%S} UTC"]
-    if what := kind_words(memory.kind, memory.role, memory.conversation):
+    if what := format_kind(memory.kind, memory.role, memory.conversation):
         lines.append(f"kind: {what}")
     lines += [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in memory.metadata.items()]
     if memory.deleted_at:

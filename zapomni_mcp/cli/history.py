@@ -8,7 +8,7 @@ from zapomni_db.errors import MemoryNotFoundError
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.output import one_line
 from zapomni_mcp.cli.session import Session, with_session
-from zapomni_mcp.telling import memory_line
+from zapomni_mcp.formatting import format_memory
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -50,7 +50,7 @@ async def _versions(engine: "MemoryEngine", memory: "Memory", width: int | None)
     lines = []
     for relation, memory_id in others:
         try:
-            told = memory_line(await engine.get_memory(memory_id), width and width - len(relation) - 1)
+            told = format_memory(await engine.get_memory(memory_id), width and width - len(relation) - 1)
         except MemoryNotFoundError:
             told = f"{memory_id} · purged"
         lines.append(f"{relation} {told}")

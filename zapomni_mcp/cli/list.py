@@ -9,7 +9,7 @@ from zapomni_mcp.cli.options import shared_options, with_filters
 from zapomni_mcp.cli.output import one_line
 from zapomni_mcp.cli.session import Session, with_session
 from zapomni_mcp.cli.text import TEXT
-from zapomni_mcp.telling import memory_line
+from zapomni_mcp.formatting import format_memory
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -50,7 +50,7 @@ def list_memories(
 
 def _show(session: Session, page: "Page") -> None:
     for memory in page.memories:
-        session.out.text(one_line(memory_line(memory, session.out.width)))
+        session.out.text(one_line(format_memory(memory, session.out.width)))
     if page.after:
         click.echo(f"There are more: run the same command with --after {page.after}", err=True)
     elif not page.memories:

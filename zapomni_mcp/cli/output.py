@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import click
 
-from zapomni_mcp.descriptors import claim_output
+from zapomni_mcp.descriptors import claim_stdout
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -172,7 +172,7 @@ class Guarded:
 def claimed_output() -> TextIO:
     """The file for what a command prints; an error in a line where standard output is closed."""
     try:
-        return claim_output()
+        return claim_stdout()
     except OSError as error:
         raise click.ClickException(str(error)) from None
 

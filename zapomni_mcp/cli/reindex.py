@@ -8,7 +8,7 @@ from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.progress import Progress
 from zapomni_mcp.cli.session import Session, with_session
 from zapomni_mcp.cli.text import TEXT
-from zapomni_mcp.telling import embedder_words
+from zapomni_mcp.formatting import format_embedder
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -43,7 +43,7 @@ def reindex(session: Session, embedder: str | None) -> None:
             return 0
         if outdated:
             session.out.text(f"Analysed again: {outdated:,} chunk{'s' * (outdated != 1)}.")
-        session.out.text(f"Embedder: {embedder_words(after)}; {made:,} chunk{'s' * (made != 1)} embedded now.")
+        session.out.text(f"Embedder: {format_embedder(after)}; {made:,} chunk{'s' * (made != 1)} embedded now.")
         _tell_of_others(engine, embedder, changed=before not in (None, after))
         return 0
 

@@ -16,7 +16,6 @@ from zapomni_mcp.cli.config import config
 from zapomni_mcp.cli.demo import demo
 from zapomni_mcp.cli.doctor import doctor
 from zapomni_mcp.cli.edit import edit
-from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.forgetting import delete, purge, restore
 from zapomni_mcp.cli.get import get
 from zapomni_mcp.cli.guests import guest
@@ -32,6 +31,7 @@ from zapomni_mcp.cli.serve import serve
 from zapomni_mcp.cli.starting import INTERRUPTED
 from zapomni_mcp.cli.stats import stats
 from zapomni_mcp.cli.tools import tools
+from zapomni_mcp.process import exit_soon
 
 
 class Root(click.Group):
@@ -105,6 +105,6 @@ def main(args: Sequence[str] | None = None) -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         cli.main(args, prog_name="zapomni")
-    except SystemExit as ending:
-        end_soon(ending.code if isinstance(ending.code, int) else int(ending.code is not None))
+    except SystemExit as error:
+        exit_soon(error.code if isinstance(error.code, int) else int(error.code is not None))
         raise

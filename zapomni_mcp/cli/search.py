@@ -8,8 +8,7 @@ import click
 
 from zapomni_mcp.cli.options import shared_options, with_filters
 from zapomni_mcp.cli.session import Session, with_session
-from zapomni_mcp.kinds import kind_words
-from zapomni_mcp.telling import headline
+from zapomni_mcp.formatting import format_kind, headline
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -55,7 +54,7 @@ def _show(session: Session, result: "SearchResult") -> None:
 def _about(number: int, hit: "SearchHit") -> str:
     """The line above a hit's text: score, why, date, where it comes from, and the id, which is to be copied."""
     date = (hit.timestamp or hit.created_at).date().isoformat()
-    origin = (kind_words(hit.kind, hit.role, hit.conversation), hit.source, hit.heading, hit.author)
+    origin = (format_kind(hit.kind, hit.role, hit.conversation), hit.source, hit.heading, hit.author)
     parts = (f"{hit.similarity_score:.2f}", ", ".join(hit.why), date, *origin, hit.memory_id)
     return f"{number}. " + " · ".join(part for part in parts if part)
 

@@ -10,10 +10,9 @@ import click
 
 from zapomni_core.errors import ConfigurationError
 from zapomni_mcp.cli.composition import compose, read_config
-from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.options import Options, shared_options
-from zapomni_mcp.descriptors import Wire, claim
-from zapomni_mcp.running import run_to_the_end
+from zapomni_mcp.descriptors import Descriptors, claim_stdio
+from zapomni_mcp.process import exit_soon, run_main
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
@@ -22,20 +21,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("zapomni.serve")
 
-TRANSPORTS = {"auto": None, "lean": True, "sdk": False}
-
 
 @click.command()
 @shared_options(hidden=False)
-@click.option("--transport", type=click.Choice(list(TRANSPORTS)), default="auto", hidden=True)
 @click.pass_obj
-def serve(options: Options, transport: str) -> None:
+def serve(options: Options) -> None:
     """Serve an MCP client over standard input and output.
 
     Ends when the input does, or at Ctrl-C.
     """
     by_hand = sys.stdin is not None and sys.stdin.isatty()
-    wire = _claim_wire()
+    descriptors = _claim_stdio()
     config = read_config(options)
     _configure_logging(config)
     app = compose(options, config.settings, _import_server)
@@ -46,12 +42,12 @@ def serve(options: Options, transport: str) -> None:
     _announce(app)
     if by_hand:
         click.echo("zapomni waits for an MCP client on standard input; Ctrl-D or Ctrl-C ends it.", err=True)
-    sys.exit(run_to_the_end(_serve(server, wire, TRANSPORTS[transport])))
+    sys.exit(run_main(_serve(server, descriptors)))
 
 
-def _claim_wire() -> Wire:
+def _claim_stdio() -> Descriptors:
     try:
-        return claim()
+        return claim_stdio()
     except OSError as error:
         raise click.ClickException(str(error)) from None
 
@@ -95,15 +91,15 @@ def _announce(app: "App") -> None:
     announce(fields)
 
 
-async def _serve(server: "MCPServer", wire: Wire, lean: bool | None) -> int:
-    """The exit code, once the client is gone."""
+async def _serve(server: "MCPServer", descriptors: Descriptors) -> int:
+    """Serve until the client is gone; returns the exit code."""
     code = 1
     try:
-        await server.run(wire, lean=lean)
+        await server.run(descriptors)
         code = _exit_code(server.app)
     finally:
         # Here already, because asyncio.run waits for the threads of its executor.
-        end_soon(code)
+        exit_soon(code)
     return code
 
 

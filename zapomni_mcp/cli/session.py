@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from zapomni_mcp.cli.composition import compose, log_if_asked, read_config
-from zapomni_mcp.cli.ending import end_soon
 from zapomni_mcp.cli.failing import told_in_a_sentence
 from zapomni_mcp.cli.options import Options
 from zapomni_mcp.cli.output import Output
 from zapomni_mcp.cli.refusal import Refusal
+from zapomni_mcp.process import exit_soon
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
@@ -41,7 +41,7 @@ class Session:
             try:
                 code = await self._work(app, work)
             finally:
-                end_soon(code)  # here already, because asyncio.run waits for the threads of its executor
+                exit_soon(code)  # here already, because asyncio.run waits for the threads of its executor
             return code
 
         sys.exit(self._in_app(last))

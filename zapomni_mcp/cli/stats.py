@@ -6,7 +6,7 @@ import click
 
 from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.session import Session, with_session
-from zapomni_mcp.telling import embedder_words
+from zapomni_mcp.formatting import format_embedder
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -36,7 +36,7 @@ def _lines(stats: "EngineStats") -> list[str]:
         "replaced": f"{stats.superseded_memories:,}",
         "chunks": f"{stats.total_chunks:,}",
         "store": f"{stats.store} at {stats.location}, {stats.database_size_mb:.1f} MB",
-        "embedder": embedder_words(stats.embedder),
+        "embedder": format_embedder(stats.embedder),
     }
     if stats.jobs:
         rows["jobs"] = f"{stats.jobs.queued:,} queued, {stats.jobs.running:,} running, {stats.jobs.failed:,} failed"

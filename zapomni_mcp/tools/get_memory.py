@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_db.records import Event, Memory
-from zapomni_mcp.kinds import kind_words
+from zapomni_mcp.formatting import format_kind
 from zapomni_mcp.schemas import GetMemoryRequest, GetMemoryResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
@@ -96,7 +96,7 @@ def _added_by(history: Iterable[Event]) -> str:
 
 
 def _about(memory: Memory, added_by: str) -> str:
-    what = kind_words(memory.kind, memory.role, memory.conversation)
+    what = format_kind(memory.kind, memory.role, memory.conversation)
     stored = f"stored {memory.created_at.date().isoformat()}" + (f" by {added_by}" if added_by else "")
     parts = [f"Memory {memory.id}", _short(stored), *([what] if what else [])]
     named = (("source", memory.source), ("author", memory.author), ("tags", ", ".join(memory.tags)))

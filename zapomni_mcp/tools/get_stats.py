@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.models import EngineStats
+from zapomni_mcp.formatting import format_embedder
 from zapomni_mcp.schemas import GetStatsRequest, GetStatsResponse, Statistics
-from zapomni_mcp.telling import embedder_words
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
 
@@ -38,7 +38,7 @@ def _lines(stats: EngineStats) -> list[str]:
     lines = [_headline(stats)]
     if stats.deleted_memories or stats.superseded_memories:
         lines.append(f"Hidden: {stats.deleted_memories:,} deleted, {stats.superseded_memories:,} replaced")
-    lines.append(f"Store: {stats.store} at {stats.location}; embedder: {embedder_words(stats.embedder)}")
+    lines.append(f"Store: {stats.store} at {stats.location}; embedder: {format_embedder(stats.embedder)}")
     if stats.avg_query_latency_ms is not None:
         lines.append(f"Average search: {stats.avg_query_latency_ms:.0f} ms")
     if stats.jobs:
@@ -82,7 +82,7 @@ def _statistics(stats: EngineStats) -> Statistics:
         superseded_memories=stats.superseded_memories,
         workspaces=list(stats.workspaces),
         store=stats.store,
-        embedder=embedder_words(stats.embedder) if stats.embedder else None,
+        embedder=format_embedder(stats.embedder) if stats.embedder else None,
         jobs=asdict(stats.jobs) if stats.jobs else None,
         llm=dict(stats.llm) if stats.llm else None,
         unread_memories=stats.unread_memories,

@@ -6,8 +6,8 @@ from pydantic import BaseModel
 
 from zapomni_core.intake import preview
 from zapomni_db.records import Memory, Page
+from zapomni_mcp.formatting import format_memory
 from zapomni_mcp.schemas import ListedMemory, ListMemoriesRequest, ListMemoriesResponse
-from zapomni_mcp.telling import memory_line
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
 
@@ -49,7 +49,7 @@ class ListMemoriesTool(MemoryTool[ListMemoriesRequest]):
             next_after=page.after or None,
         )
         following = [f'[next page: after="{page.after}" with the same filters]'] if page.after else []
-        return answer("\n".join([headline, *map(memory_line, page.memories), *following]), response)
+        return answer("\n".join([headline, *map(format_memory, page.memories), *following]), response)
 
 
 def _headline(page: Page, workspace: str, *, filtered: bool) -> str:

@@ -5,10 +5,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.models import SearchHit, SearchResult
-from zapomni_mcp.kinds import kind_words
+from zapomni_mcp.formatting import format_kind, headline, short
 from zapomni_mcp.schemas import SearchMemoryRequest, SearchMemoryResponse
 from zapomni_mcp.schemas import SearchResult as FoundMemory
-from zapomni_mcp.telling import headline, short
 from zapomni_mcp.tools.answering import MemoryTool, answer
 
 _LONGEST_HEADING = 28
@@ -67,7 +66,7 @@ def _readable(result: SearchResult) -> str:
 def _hit(number: int, hit: SearchHit) -> str:
     """A hit costs its text and about 40 tokens, of a session about 60; the structured answer has the rest."""
     date = (hit.timestamp or hit.created_at).date().isoformat()
-    what, heading = kind_words(hit.kind, hit.role, hit.conversation), _heading(hit)
+    what, heading = format_kind(hit.kind, hit.role, hit.conversation), _heading(hit)
     who, why = (short(hit.source, 28), short(hit.author, 18)), ", ".join(hit.why)
     copies = f"also {', '.join(hit.copies)}" if hit.copies else ""
     about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", short(why, 40 - len(heading)), copies]

@@ -19,10 +19,10 @@ from zapomni_core.host.discovery import Found
 from zapomni_core.plugin import ToolError, ToolGapReport, ToolResult, current_call, hookimpl, tool
 from zapomni_core.testing import running
 from zapomni_mcp import MCPServer
-from zapomni_mcp.descriptors import Wire
+from zapomni_mcp.descriptors import Descriptors
+from zapomni_mcp.stdio import DRAIN_SECONDS
 from zapomni_mcp.testing import connected
 from zapomni_mcp.tools.add_memory import AddMemoryTool
-from zapomni_mcp.transports.exchange import DRAIN_SECONDS
 
 ERAS = ["legacy", "auto"]
 
@@ -303,7 +303,7 @@ class Pipes:
         read_fd, self._to_server = os.pipe()
         self._from_server, write_fd = os.pipe()
         self._fds = {read_fd, self._from_server, write_fd}
-        self.run = asyncio.create_task(server.run(Wire(read_fd, write_fd), lean=True))
+        self.run = asyncio.create_task(server.run(Descriptors(read_fd, write_fd)))
 
     def ask(self, **message):
         os.write(self._to_server, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
@@ -343,8 +343,8 @@ async def piped(*tools, engine=None):
 
 
 async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkeypatch, caplog):
-    monkeypatch.setattr("zapomni_mcp.transports.exchange.DRAIN_SECONDS", 0.2)
-    monkeypatch.setattr("zapomni_mcp.server.HEED_SECONDS", 0.05)
+    monkeypatch.setattr("zapomni_mcp.stdio.DRAIN_SECONDS", 0.2)
+    monkeypatch.setattr("zapomni_mcp.server.CANCEL_SECONDS", 0.05)
     monkeypatch.setattr("zapomni_core.dispatch.call.BEAT_SECONDS", 0.01)
     begun, release = asyncio.Event(), asyncio.Event()
 
@@ -361,7 +361,7 @@ async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkey
         pipes.ask(id=1, method="tools/call", params={"name": "stubborn"})
         await asyncio.wait_for(begun.wait(), 20)
         pipes.end()
-    [record] = [one for one in caplog.records if one.message == "calls_ignore_the_end"]
+    [record] = [one for one in caplog.records if one.message == "calls_ignore_cancellation"]
     assert record.tools == ["stubborn"]
     assert not pipes.server._running
     release.set()
@@ -392,7 +392,7 @@ async def test_a_call_that_shows_progress_is_waited_for_though_nobody_asked_for_
         pipes.ask(id=1, method="tools/call", params={"name": "long"})
         await asyncio.wait_for(begun.wait(), 20)
         timeout = asyncio.timeout
-        monkeypatch.setattr("zapomni_mcp.transports.exchange.asyncio.timeout", counted)
+        monkeypatch.setattr("zapomni_mcp.stdio.asyncio.timeout", counted)
         pipes.end()
         await asyncio.wait_for(told.wait(), 20)
         await asyncio.wait_for(pipes.run, 20)
@@ -422,7 +422,7 @@ def busy():
 
 @pytest.mark.parametrize("input_has_ended", [True, False])
 async def test_a_signal_ends_the_server_soon_whatever_progress_a_call_shows(busy, input_has_ended, monkeypatch):
-    monkeypatch.setattr("zapomni_mcp.transports.exchange.STOP_SECONDS", 0.1)
+    monkeypatch.setattr("zapomni_mcp.stdio.STOP_SECONDS", 0.1)
     async with piped(busy) as pipes:
         pipes.ask(id=1, method="tools/call", params={"name": "busy"})
         await asyncio.wait_for(busy.begun.wait(), 20)
@@ -435,7 +435,7 @@ async def test_a_signal_ends_the_server_soon_whatever_progress_a_call_shows(busy
 
 
 async def test_a_call_of_a_client_that_vanished_is_given_up_after_a_while_whatever_progress_it_shows(busy, monkeypatch):
-    monkeypatch.setattr("zapomni_mcp.transports.exchange.DRAIN_SECONDS", 0.2)
+    monkeypatch.setattr("zapomni_mcp.stdio.DRAIN_SECONDS", 0.2)
     async with piped(busy) as pipes:
         pipes.ask(id=1, method="tools/call", params={"name": "busy"})
         await asyncio.wait_for(busy.begun.wait(), 20)

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from zapomni_mcp.cli import ending
 from zapomni_mcp.cli.root import cli
 
 BROKEN = Path(__file__).parents[3] / "broken_plugins"
@@ -49,7 +48,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def process_stays(monkeypatch):
     """The commands would end this process a few seconds after they are done."""
-    monkeypatch.setattr(ending, "SECONDS", 3600)
+    monkeypatch.setattr("zapomni_mcp.process.EXIT_SECONDS", 3600)
 
 
 @pytest.fixture(autouse=True)

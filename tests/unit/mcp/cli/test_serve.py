@@ -53,12 +53,6 @@ def test_a_client_is_served_until_its_input_ends(start):
     assert texts(output) == {2: "Hello, world!"}
 
 
-@pytest.mark.parametrize("transport", ["auto", "lean", "sdk"])
-def test_every_transport_can_be_chosen(start, transport):
-    _, output, _ = finish(start("serve", "--transport", transport), session("hello"))
-    assert texts(output) == {2: "Hello, world!"}
-
-
 def test_python_m_zapomni_mcp_server_serves(tmp_path):
     line = [sys.executable, "-m", "zapomni_mcp.server"]
     result = subprocess.run(line, input=session("hello"), capture_output=True, text=True, cwd=tmp_path, check=True)

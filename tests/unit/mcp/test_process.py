@@ -5,30 +5,30 @@ import sys
 
 import pytest
 
-from zapomni_mcp.running import run_to_the_end
-from zapomni_mcp.signals import stopping_on_signals
+from zapomni_mcp import process
+from zapomni_mcp.process import exit_soon, run_main, stop_on_signals
 
 STUBBORN = """
 import asyncio, os, signal
-from zapomni_mcp import signals
+from zapomni_mcp import process
 
 async def main():
-    async with signals.stopping_on_signals() as stop:
+    async with process.stop_on_signals() as stop:
         os.kill(os.getpid(), signal.SIGTERM)
         await stop.wait()
         await asyncio.sleep({seconds})
 
-signals.END_SECONDS = {limit}
+process.END_SECONDS = {limit}
 asyncio.run(main())
 """
 
 
 BLOCKING = """
 import asyncio, os, signal, threading, time
-from zapomni_mcp import signals
+from zapomni_mcp import process
 
 async def main():
-    async with signals.stopping_on_signals():
+    async with process.stop_on_signals():
         threading.Thread(target=end).start()
         {block}
 
@@ -39,7 +39,7 @@ def end():
     if {again}:
         os.kill(os.getpid(), signal.SIGTERM)
 
-signals.END_SECONDS = {limit}
+process.END_SECONDS = {limit}
 asyncio.run(main())
 """
 
@@ -64,10 +64,10 @@ def test_a_second_signal_ends_it_at_once_although_its_event_loop_is_blocked():
 
 IGNORING = """
 import asyncio, os, signal
-from zapomni_mcp import signals
+from zapomni_mcp import process
 
 async def main():
-    async with signals.stopping_on_signals() as stop:
+    async with process.stop_on_signals() as stop:
         os.kill(os.getpid(), signal.SIGHUP)
         await asyncio.sleep(0)
         assert not stop.is_set()
@@ -89,14 +89,14 @@ async def exiting(error):
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
 def test_a_task_in_the_background_that_exits_ends_nothing_but_itself(error, caplog):
     async def main():
-        async with stopping_on_signals():
+        async with stop_on_signals():
             task = asyncio.create_task(exiting(error))
             await asyncio.wait([task])
             await asyncio.sleep(0)
             return type(task.exception())
 
-    assert run_to_the_end(main()) is type(error)
-    assert [record.message for record in caplog.records] == ["a_task_tried_to_exit"]
+    assert run_main(main()) is type(error)
+    assert [record.message for record in caplog.records] == ["task_tried_to_exit"]
 
 
 def test_whoever_stops_the_loop_ends_nothing(caplog):
@@ -105,13 +105,13 @@ def test_whoever_stops_the_loop_ends_nothing(caplog):
         await asyncio.sleep(0.01)
         return "the end"
 
-    assert run_to_the_end(main()) == "the end"
-    assert [record.message for record in caplog.records] == ["a_task_stopped_the_loop"]
+    assert run_main(main()) == "the end"
+    assert [record.message for record in caplog.records] == ["event_loop_stopped_by_task"]
 
 
 def test_an_error_of_the_main_task_is_raised():
     with pytest.raises(RuntimeError, match="its own"):
-        run_to_the_end(exiting(RuntimeError("its own")))
+        run_main(exiting(RuntimeError("its own")))
 
 
 def test_the_main_task_may_exit():
@@ -119,7 +119,7 @@ def test_the_main_task_may_exit():
         sys.exit(3)
 
     with pytest.raises(SystemExit):
-        run_to_the_end(main())
+        run_main(main())
 
 
 def test_ctrl_c_ends_it_where_nobody_handles_that():
@@ -131,4 +131,30 @@ def test_ctrl_c_ends_it_where_nobody_handles_that():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_to_the_end(main())
+        run_main(main())
+
+
+@pytest.fixture
+def timers(monkeypatch):
+    """The timers that were started; none of them runs out."""
+    started = []
+    monkeypatch.setattr(process, "EXIT_SECONDS", 3600)
+    monkeypatch.setattr(process, "_exit_timers", started)
+    yield started
+    for timer in started:
+        timer.cancel()
+
+
+def test_a_process_that_is_asked_twice_to_end_is_ended_once_with_the_last_code(timers):
+    exit_soon(0)
+    (first,) = timers
+    exit_soon(1)
+    (last,) = timers
+    first.join(5)
+    assert (first.is_alive(), last.is_alive()) == (False, True)
+    assert last.args == [1]
+
+
+def test_what_ends_a_process_does_not_keep_it_alive(timers):
+    exit_soon(0)
+    assert timers[0].daemon

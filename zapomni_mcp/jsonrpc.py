@@ -1,4 +1,4 @@
-"""Lines and messages: what a line of bytes says, and how a message is written as one."""
+"""Converts between lines of bytes and JSON-RPC messages, and answers lines that are not valid messages."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ MAX_LINE_BYTES = 128 * 2**20
 
 Line = bytes | bytearray
 
-_TOO_LONG = b"[]"  # stands in for a line that was discarded: it is refused as any other line that is no message
+_TOO_LONG = b"[]"  # replaces a discarded line: the client gets "Invalid request", as for any line that is no message
 _PARSE_ERROR = ErrorData(code=PARSE_ERROR, message="Parse error")
 _INVALID = ErrorData(code=INVALID_REQUEST, message="Invalid request")
 _INTERNAL = ErrorData(code=INTERNAL_ERROR, message="Internal error")
@@ -32,15 +32,15 @@ _INTERNAL = ErrorData(code=INTERNAL_ERROR, message="Internal error")
 logger = logging.getLogger("zapomni.transport")
 
 
-class Lines:
-    """Cuts a stream of bytes into lines that are not blank, looking at every byte once."""
+class LineSplitter:
+    """Splits a stream of bytes into lines, without blank ones and without keeping lines over MAX_LINE_BYTES."""
 
     def __init__(self) -> None:
-        self._begun = bytearray()
+        self._partial = bytearray()
         self._size = 0
 
     def feed(self, data: bytes) -> list[Line]:
-        """The lines that this data completes; at the end of input a newline completes the last one."""
+        """Return the lines that this data completes. At the end of input, feed a newline to complete the last one."""
         first, *others = data.split(b"\n")
         lines = []
         self._extend(first)
@@ -50,55 +50,54 @@ class Lines:
         return [line for line in lines if line and not line.isspace()]
 
     def _take(self) -> Line:
-        line: Line = self._begun
+        line: Line = self._partial
         if self._size > MAX_LINE_BYTES:
             logger.warning("discarded a line of %d bytes; the limit is %d", self._size, MAX_LINE_BYTES)
             line = _TOO_LONG
-        self._begun, self._size = bytearray(), 0
+        self._partial, self._size = bytearray(), 0
         return line
 
     def _extend(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._size > MAX_LINE_BYTES:
-            self._begun.clear()
+            self._partial.clear()
         else:
-            self._begun += piece
+            self._partial += piece
 
 
-def parse(line: Line) -> JSONRPCMessage | Exception:
-    """The message a line holds, or why it holds none."""
-    try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except Exception as error:  # noqa: BLE001 - no line may end the serving
-        return error
+def parse(line: Line) -> JSONRPCMessage | ErrorData:
+    """Return the message in a line, or what is wrong with it.
 
-
-def understand(line: Line, parsed: JSONRPCMessage | Exception) -> JSONRPCMessage | ErrorData:
-    """The message, or what is wrong with the line.
-
-    A request whose id is neither a string nor an integer is parsed as a notification, and nobody would answer it.
+    A request whose id is neither a string nor an integer is an error here, because the SDK would take it for a
+    notification and never answer it.
     """
-    if isinstance(parsed, Exception):
-        return _parse_error(line) if _is_no_json(parsed) else _INVALID
-    if isinstance(parsed, JSONRPCNotification) and b'"id"' in line and _content(line).get("id") is not None:
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except Exception as error:  # noqa: BLE001 - a line must not end the server, whatever is in it
+        return _INVALID if _is_json(error) else _parse_error(line)
+    if isinstance(message, JSONRPCNotification) and b'"id"' in line and _content(line).get("id") is not None:
         return _INVALID
-    return parsed
+    return message
 
 
 def refusal(line: Line, error: ErrorData) -> JSONRPCError | None:
-    """The answer to a line that is not understood, or None when its sender waits for no answer."""
+    """Return the response to an invalid line, or None when its sender expects none."""
     content = _content(line)
     logger.info("refused a line of %d bytes: %s", len(line), error.message)
-    return JSONRPCError(jsonrpc="2.0", id=_id(content), error=error) if _wants_answer(content) else None
+    return JSONRPCError(jsonrpc="2.0", id=_id(content), error=error) if _expects_response(content) else None
 
 
-def encode(message: JSONRPCMessage) -> tuple[JSONRPCMessage, bytes] | None:
-    """A message and its line; an internal error in place of an answer that JSON cannot hold, None for a notification."""
+def encode(message: JSONRPCMessage) -> bytes | None:
+    """Return a message as a line.
+
+    A response that JSON cannot represent becomes an internal error, such a notification None; for a request the
+    exception goes to the tool that sends it.
+    """
     try:
-        return message, message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
     except Exception:
         if isinstance(message, JSONRPCRequest):
-            raise  # to the tool that asks
+            raise
         logger.exception("a %s could not be written as JSON", type(message).__name__)
     if isinstance(message, JSONRPCNotification):
         return None
@@ -106,7 +105,7 @@ def encode(message: JSONRPCMessage) -> tuple[JSONRPCMessage, bytes] | None:
 
 
 def _parse_error(line: Line) -> ErrorData:
-    """JSON may say half a surrogate pair, which no text holds: whoever sent it hears in which field it is."""
+    """Name the field that holds half a surrogate pair: valid JSON syntax, but no valid text."""
     field = None
     with suppress(RecursionError):
         field = _surrogate_field(_content(line).get("params")) if b"\\ud" in line.lower() else None
@@ -118,7 +117,7 @@ def _parse_error(line: Line) -> ErrorData:
 
 
 def _surrogate_field(value: Any, name: str = "params") -> str | None:
-    """The place of the first text that cannot be written as UTF-8."""
+    """Find the first text that cannot be written as UTF-8."""
     if isinstance(value, str):
         return None if value.isascii() or value == value.encode(errors="ignore").decode() else name
     if isinstance(value, dict):
@@ -130,15 +129,16 @@ def _surrogate_field(value: Any, name: str = "params") -> str | None:
     return next((found for one, place in parts if (found := _surrogate_field(one, place))), None)
 
 
-def _is_no_json(error: Exception) -> bool:
+def _is_json(error: Exception) -> bool:
+    """Whether the line was JSON, though not a message."""
     if not isinstance(error, ValidationError):
-        return True
+        return False
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return first["type"] in {"json_invalid", "string_unicode"}
+    return first["type"] not in {"json_invalid", "string_unicode"}
 
 
-def _wants_answer(content: dict[str, Any]) -> bool:
-    """Whether a line may be a request: notifications have no answer, and neither have answers to our own requests."""
+def _expects_response(content: dict[str, Any]) -> bool:
+    """Whether a line may be a request: there is no response to a notification or to a response."""
     if "id" in content:
         return "method" in content or not content.keys() & {"result", "error"}
     return content.get("jsonrpc") != "2.0" or not isinstance(content.get("method"), str)
@@ -157,7 +157,7 @@ def _id(content: dict[str, Any]) -> RequestId | None:
 
 
 def _content(line: Line) -> dict[str, Any]:
-    """What a more lenient parser makes of a line; empty when it is no object."""
+    """Read a line with a more lenient parser; empty unless it is an object."""
     try:
         content = json.loads(line.decode(errors="surrogateescape"))
     except (ValueError, RecursionError):

@@ -19,13 +19,13 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from zapomni_mcp.descriptors import Wire
-from zapomni_mcp.transports import MAX_LINE_BYTES, exchange, open_stdio, output, wire
+from zapomni_mcp import jsonrpc, stdio
+from zapomni_mcp.descriptors import Descriptors
+from zapomni_mcp.jsonrpc import MAX_LINE_BYTES
+from zapomni_mcp.stdio import open_stdio
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 20
-LEAN = ["lean, pipes", "lean, sockets"]
-SDK = ["sdk, pipes"]
 
 PARSE_ERROR = {"code": -32700, "message": "Parse error"}
 HALF_A_PAIR = {"code": -32700, "message": "Parse error: params.a must not contain lone surrogates"}
@@ -131,14 +131,13 @@ class Connection:
     """A client's two ends, and the server's two, as two pipes or as the two socket pairs Node makes."""
 
     def __init__(self, kind):
-        self.lean = kind.startswith("lean")
-        if kind.endswith("pipes"):
+        if kind == "pipes":
             (server_in, self.input), (self.output, server_out) = os.pipe(), os.pipe()
         else:
             server_in, self.input, self.output, server_out = (
                 end.detach() for end in (*socket.socketpair(), *socket.socketpair())
             )
-        self.wire = Wire(server_in, server_out)
+        self.descriptors = Descriptors(server_in, server_out)
         self.stop = asyncio.Event()
         self.tools = Tools()
         self._open = {server_in, server_out, self.input, self.output}
@@ -146,7 +145,7 @@ class Connection:
         self._threads_before = set(threading.enumerate())
 
     def streams(self):
-        return open_stdio(self.wire, self.stop, lean=self.lean)
+        return open_stdio(self.descriptors, self.stop)
 
     async def _serve(self):
         async with self.streams() as streams:
@@ -185,7 +184,7 @@ class Connection:
 
     async def hear_rest(self):
         """Everything that is still to come, once serving is over."""
-        self.close(self.wire.write_fd)
+        self.close(self.descriptors.write_fd)
         reader = await self._reading()
         return [json.loads(line) for line in (await asyncio.wait_for(reader.read(), PATIENCE)).splitlines()]
 
@@ -228,15 +227,14 @@ async def many_turns(count=2000):
         await asyncio.sleep(0)
 
 
-@pytest.fixture(params=LEAN + SDK)
+@pytest.fixture(params=["pipes", "sockets"])
 async def client(request):
     connection = Connection(request.param)
     yield connection
     await connection.aclose()
 
 
-lean_only = pytest.mark.parametrize("client", LEAN, indirect=True)
-pipes_only = pytest.mark.parametrize("client", [LEAN[0], SDK[0]], indirect=True)
+pipes_only = pytest.mark.parametrize("client", ["pipes"], indirect=True)
 
 
 async def test_a_request_is_answered(client):
@@ -341,8 +339,8 @@ async def test_a_line_over_the_limit_is_discarded_and_serving_goes_on(client, ca
 
 
 def test_a_line_over_the_limit_is_not_kept_in_memory(monkeypatch):
-    monkeypatch.setattr(wire, "MAX_LINE_BYTES", 2**20)
-    lines, piece = wire.Lines(), bytes(2**16)
+    monkeypatch.setattr(jsonrpc, "MAX_LINE_BYTES", 2**20)
+    lines, piece = jsonrpc.LineSplitter(), bytes(2**16)
     tracemalloc.start()
     for _ in range(1000):
         assert lines.feed(piece) == []
@@ -352,8 +350,8 @@ def test_a_line_over_the_limit_is_not_kept_in_memory(monkeypatch):
 
 
 def test_a_line_of_exactly_the_limit_is_kept(monkeypatch):
-    monkeypatch.setattr(wire, "MAX_LINE_BYTES", 4)
-    assert wire.Lines().feed(b"1234\n12345\n1234\n") == [b"1234", b"[]", b"1234"]
+    monkeypatch.setattr(jsonrpc, "MAX_LINE_BYTES", 4)
+    assert jsonrpc.LineSplitter().feed(b"1234\n12345\n1234\n") == [b"1234", b"[]", b"1234"]
 
 
 @pipes_only
@@ -478,7 +476,7 @@ async def test_one_id_used_twice_and_cancelled_once_does_not_hang(client):
 
 
 async def test_a_request_that_is_never_answered_is_given_up_after_a_while(client, monkeypatch, caplog):
-    monkeypatch.setattr(exchange, "DRAIN_SECONDS", 0.05)
+    monkeypatch.setattr(stdio, "DRAIN_SECONDS", 0.05)
     async with client.initialized() as serving:
         await client.say(call(1, "held"))
         await asyncio.wait_for(client.tools.started.wait(), PATIENCE)
@@ -614,7 +612,7 @@ async def test_what_still_waits_is_delivered_when_the_streams_are_left(client):
 
 
 async def test_a_client_that_never_reads_does_not_keep_the_streams_from_being_left(client, monkeypatch):
-    monkeypatch.setattr(output, "FLUSH_SECONDS", 0.05)
+    monkeypatch.setattr(stdio, "FLUSH_SECONDS", 0.05)
     async with client.initialized() as serving:
         await client.say(*(request(key, "fill", size=3_000_000) for key in range(5)), *[b"garbage"] * 50)
         await many_turns()
@@ -623,7 +621,7 @@ async def test_a_client_that_never_reads_does_not_keep_the_streams_from_being_le
 
 
 async def test_a_client_that_sends_garbage_and_never_reads_is_not_read_from_for_ever(client, monkeypatch):
-    monkeypatch.setattr(output, "FLUSH_SECONDS", 0.05)
+    monkeypatch.setattr(stdio, "FLUSH_SECONDS", 0.05)
     os.set_blocking(client.input, False)
     async with client.serving() as serving:
         await flood(client.input, (b"g" * 63 + b"\n") * 1024)
@@ -659,35 +657,20 @@ async def test_reading_pauses_while_nobody_takes_the_messages(client):
             count += 1
 
 
-@lean_only
-async def test_the_lean_transport_leaves_no_trace(client, monkeypatch):
-    monkeypatch.setattr(output, "FLUSH_SECONDS", 0.05)
-    async with client.streams() as (_, writer):
-        assert [os.get_blocking(fd) for fd in (client.wire.read_fd, client.wire.write_fd)] == [False, False]
-        sender = asyncio.create_task(writer.send(notification(filling="x" * 2**21)))
-        await many_turns(10)
-        sender.cancel()
-    loop = asyncio.get_running_loop()
-    assert [os.get_blocking(fd) for fd in (client.wire.read_fd, client.wire.write_fd)] == [True, True]
-    assert not loop.remove_reader(client.wire.read_fd)
-    assert not loop.remove_writer(client.wire.write_fd)
-
-
 async def test_one_socket_may_serve_both_directions():
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        async with open_stdio(Wire(ours.fileno(), ours.fileno()), asyncio.Event()) as (reader, writer):
+        async with open_stdio(Descriptors(ours.fileno(), ours.fileno()), asyncio.Event()) as (reader, writer):
             theirs.sendall(encoded(request(1, "ping")))
             assert (await asyncio.wait_for(reader.receive(), PATIENCE)).message.id == 1
             await writer.send(notification(text="x"))
         assert json.loads(theirs.recv(1000))["params"] == {"text": "x"}
-        assert os.get_blocking(ours.fileno())
 
 
 async def test_a_client_that_vanishes_with_answers_unread_ends_the_input(caplog):
     ours, theirs = socket.socketpair()
     with ours:
-        async with open_stdio(Wire(ours.fileno(), ours.fileno()), asyncio.Event()) as (reader, writer):
+        async with open_stdio(Descriptors(ours.fileno(), ours.fileno()), asyncio.Event()) as (reader, writer):
             await writer.send(notification(text="unread"))
             theirs.close()
             with pytest.raises(anyio.EndOfStream):
@@ -695,10 +678,10 @@ async def test_a_client_that_vanishes_with_answers_unread_ends_the_input(caplog)
     assert caplog.records == []
 
 
-@pytest.mark.parametrize("client", SDK, indirect=True)
-async def test_descriptors_that_do_not_block_are_fine_for_the_transport_of_the_sdk(client):
-    os.set_blocking(client.wire.read_fd, False)
-    os.set_blocking(client.wire.write_fd, False)
+@pipes_only
+async def test_descriptors_that_do_not_block_are_fine(client):
+    os.set_blocking(client.descriptors.read_fd, False)
+    os.set_blocking(client.descriptors.write_fd, False)
     async with client.initialized():
         await many_turns()
         client._transport.pause_reading()
@@ -708,20 +691,11 @@ async def test_descriptors_that_do_not_block_are_fine_for_the_transport_of_the_s
         assert len((await client.hear())["result"]["blob"]) == 1_000_000
 
 
-@pytest.mark.parametrize("kind", LEAN)
-async def test_pipes_and_sockets_get_the_lean_transport(kind):
-    connection = Connection(kind)
-    async with open_stdio(connection.wire, connection.stop):
-        assert not os.get_blocking(connection.wire.read_fd)
-    await connection.aclose()
-
-
-async def test_files_get_the_transport_of_the_sdk(tmp_path):
+async def test_files_are_served_to_their_end(tmp_path):
     (tmp_path / "in").write_bytes(encoded(INITIALIZE, INITIALIZED, request(1, "ping"), call(2, "slow")))
     tools = Tools()
     with (tmp_path / "in").open("rb") as source, (tmp_path / "out").open("wb") as target:
-        async with open_stdio(Wire(source.fileno(), target.fileno()), asyncio.Event()) as streams:
-            assert os.get_blocking(source.fileno())
+        async with open_stdio(Descriptors(source.fileno(), target.fileno()), asyncio.Event()) as streams:
             await tools.server.run(*streams, tools.server.create_initialization_options())
     assert [json.loads(line)["id"] for line in (tmp_path / "out").read_bytes().splitlines()] == [0, 1, 2]
 
@@ -760,15 +734,15 @@ async def test_being_cancelled_ends_serving(client):
 
 SERVER = """
 import asyncio, signal, sys
-from zapomni_mcp.descriptors import claim
-wire = claim()
+from zapomni_mcp.descriptors import claim_stdio
+fds = claim_stdio()
 from mcp.server.lowlevel import Server
-from zapomni_mcp.transports import open_stdio
+from zapomni_mcp.stdio import open_stdio
 
 async def main():
     stop, server = asyncio.Event(), Server("test", version="1")
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with open_stdio(wire, stop, lean=LEAN) as streams:
+    async with open_stdio(fds, stop) as streams:
         print("serving")
         await server.run(*streams, server.create_initialization_options())
 
@@ -776,9 +750,8 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("lean", [True, False])
-def test_a_real_process_ends_when_it_is_told_to_although_its_input_is_open(lean):
-    command = [sys.executable, "-W", "error", "-c", SERVER.replace("LEAN", str(lean))]
+def test_a_real_process_ends_when_it_is_told_to_although_its_input_is_open():
+    command = [sys.executable, "-W", "error", "-c", SERVER]
     with subprocess.Popen(command, cwd=ROOT, stdin=-1, stdout=-1, stderr=-1) as process:
         assert process.stderr.readline() == b"serving\n"
         process.stdin.write(encoded(INITIALIZE))
@@ -800,7 +773,7 @@ def test_a_real_process_ends_when_it_is_told_to_although_its_input_is_open(lean)
 def test_half_a_surrogate_pair_is_refused_by_field_and_rule(arguments, field):
     params = {"name": "add_memory", "arguments": arguments}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
-    answer = wire.refusal(line, wire.understand(line, wire.parse(line)))
+    answer = jsonrpc.refusal(line, jsonrpc.parse(line))
     assert (answer.id, answer.error.code) == (1, -32700)
     assert answer.error.message == f"Parse error: {field} must not contain lone surrogates"
 
@@ -810,4 +783,4 @@ def test_half_a_surrogate_pair_in_the_depths_is_refused_all_the_same(depth):
     line = (
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":' + b"[" * depth + b'"\\ud800"' + b"]" * depth + b"}}"
     )
-    assert wire.understand(line, wire.parse(line)).message.startswith("Parse error")
+    assert jsonrpc.parse(line).message.startswith("Parse error")

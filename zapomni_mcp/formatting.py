@@ -1,8 +1,6 @@
-"""What tools and commands say in the same words."""
+"""Formats memories and search results for people, the same in tools and commands."""
 
 from typing import TYPE_CHECKING
-
-from zapomni_mcp.kinds import kind_words
 
 if TYPE_CHECKING:
     from zapomni_core.models import SearchResult
@@ -14,7 +12,7 @@ _LONGEST_TAGS = 40
 
 
 def headline(result: "SearchResult") -> str:
-    """How many hits there are, how far they can be trusted, and what was searched."""
+    """Say how many hits there are, how good they are, and what was searched."""
     where = f"{_memories(result)} in workspace '{result.workspace}'{' that meet the filters' * result.filtered}"
     if not result.hits:
         return f"Nothing found among {where}."
@@ -29,10 +27,10 @@ def _memories(result: "SearchResult") -> str:
     return "the memories" if searched is None else f"{searched:,} memor{'y' if searched == 1 else 'ies'}"
 
 
-def memory_line(memory: "Memory", width: int | None = None, least: int = 30) -> str:
-    """A memory on one line: its id, date, what is known of it, and the beginning of its text.
+def format_memory(memory: "Memory", width: int | None = None, least: int = 30) -> str:
+    """Format a memory on one line: id, date, origin and the beginning of its text.
 
-    The text is cut to the width, but keeps at least so many characters.
+    The text is cut to the width, but keeps at least ``least`` characters.
     """
     from zapomni_core.intake import preview
 
@@ -40,7 +38,7 @@ def memory_line(memory: "Memory", width: int | None = None, least: int = 30) -> 
         memory.id,
         (memory.timestamp or memory.created_at).date().isoformat(),
         "deleted" if memory.deleted_at else "replaced" if memory.replaced_by else "",
-        kind_words(memory.kind, memory.role, ""),
+        format_kind(memory.kind, memory.role, ""),
         short(memory.source, _LONGEST_SOURCE),
         short(memory.author, _LONGEST_AUTHOR),
         short(" ".join(f"#{tag}" for tag in memory.tags), _LONGEST_TAGS),
@@ -51,11 +49,20 @@ def memory_line(memory: "Memory", width: int | None = None, least: int = 30) -> 
 
 
 def short(text: str, most: int) -> str:
-    """The text on one line, cut to so many characters."""
+    """Put a text on one line, cut to ``most`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def embedder_words(embedder: "EmbedderIdentity | None") -> str:
-    """An embedder for people."""
+def format_kind(kind: str, role: str, conversation: str) -> str:
+    """Format the kind of a memory, such as `message by user in session ID`; nothing for a plain memory."""
+    if kind == "memory":
+        return ""
+    by = f" by {role}" if role else ""
+    session = f" in session {conversation}" if kind == "message" and conversation else ""
+    return f"{kind}{by}{session}"
+
+
+def format_embedder(embedder: "EmbedderIdentity | None") -> str:
+    """Format the embedder of a store."""
     return f"{embedder.name} ({embedder.model}, {embedder.dimension} dimensions)" if embedder else "none yet"
