@@ -5,12 +5,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from zapomni_core.chunking.graphemes import last_seam
-from zapomni_core.chunking.layout import WORDS
 from zapomni_core.embedding import Profile
 from zapomni_core.models import SearchHit, Verdict
 from zapomni_core.search.score import Scored
-from zapomni_core.terms import Given, words
+from zapomni_core.text.breaks import WORDS, last_seam
+from zapomni_core.text.terms import Given, words
 from zapomni_db.records import ChunkFound
 from zapomni_db.store import MemoryStore
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zapomni_core.embedding import Profile
-from zapomni_core.terms import query_terms, query_words, words
+from zapomni_core.text.terms import query_terms, query_words, words
 from zapomni_db.rank import idf
 from zapomni_db.records import Candidate, Candidates, Question, TermCounts
 

@@ -13,7 +13,7 @@ from zapomni_core.models import SearchResult
 from zapomni_core.search.answer import confidence, cut_to, make_hits, verdict
 from zapomni_core.search.score import names_known_identifier, score, without_common_words
 from zapomni_core.telemetry import timed
-from zapomni_core.terms import query_terms
+from zapomni_core.text.terms import query_terms
 from zapomni_db.arrays import Vector
 from zapomni_db.filters import NO_FILTER, Filter
 from zapomni_db.records import Candidates, Question, TermCounts

@@ -207,7 +207,7 @@ class TestIdentifiers:
 
 
 def known(text):
-    from zapomni_core.terms import query_terms
+    from zapomni_core.text.terms import query_terms
 
     terms = list(query_terms(text))
     return names_known_identifier(text, terms, TermCounts(9, (1,) * len(terms)))

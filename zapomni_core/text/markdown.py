@@ -1,11 +1,10 @@
-"""The sections of a Markdown text: its headings and what stands under each, with fenced code as blocks of their own."""
+"""Finds the sections of a Markdown text: each heading with what is under it, and fenced code as blocks of their own."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from zapomni_core.chunking.layout import CODE, PROSE
-from zapomni_core.chunking.sections import Block, Section
+from zapomni_core.text.breaks import CODE, PROSE, Layout
 
 _LONGEST_TITLE = 200
 
@@ -27,6 +26,24 @@ _A_LINE = 100
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of text of one layout. One that is `whole` is only cut if it does not fit into a chunk."""
+
+    start: int
+    end: int
+    layout: Layout
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Consecutive blocks with one path of headings above them. A chunk never spans two sections."""
+
+    heading: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Heading:
     start: int
     end: int
@@ -42,7 +59,7 @@ class _Fence:
 
 @dataclass(slots=True)
 class _Draft:
-    """A section while it is read: where it starts, where its headings end, and what was found in it."""
+    """A section while it is read: where it starts, where its headings end, and the fences found in it."""
 
     start: int
     body: int
@@ -55,7 +72,7 @@ class _Draft:
 
 
 def has_headings(text: str) -> bool:
-    """Whether the text clearly has Markdown headings. A comment of a script looks like one, but seldom stands alone."""
+    """Whether the text clearly has Markdown headings. A comment in a script looks like one, but rarely stands alone."""
     if not _may_have_headings(text):
         return False
     headings = (found for found in _outline(text) if isinstance(found, _Heading))
@@ -63,14 +80,14 @@ def has_headings(text: str) -> bool:
 
 
 def _may_have_headings(text: str) -> bool:
-    """Whether it is worth a closer look: where no line begins like a heading, nor like the rule under one, it is not."""
+    """A quick check: whether any line begins like a heading or like the rule under one."""
     if "\n" not in text:
         return _MARKS.match(text) is not None
     return bool(_MARKS.search(text) or _RULE.search(text))
 
 
 def sections_of(text: str) -> list[Section]:
-    """The sections, from one heading to the next. A heading with nothing under it goes with the one that follows."""
+    """The sections, from one heading to the next. A heading with nothing under it joins the following section."""
     drafts = [_Draft(0, 0, [])]
     for found in _outline(text):
         draft = drafts[-1]
@@ -85,7 +102,7 @@ def sections_of(text: str) -> list[Section]:
 
 
 def _outline(text: str) -> Iterator[_Heading | _Fence]:
-    """The headings and fenced blocks, in order. What looks like a heading inside a fence is none."""
+    """Yield the headings and fenced blocks, in order. Lines inside a fence are never headings."""
     opening = ""
     start = 0
     for event in _EVENT.finditer(text):
@@ -132,7 +149,7 @@ def _stands_alone(text: str, heading: _Heading) -> bool:
 
 
 def _blocks(start: int, end: int, fences: list[_Fence]) -> Iterator[Block]:
-    """The prose and the fenced blocks of one section, in turn."""
+    """Yield the prose and the fenced blocks of one section, in turn."""
     for fence in fences:
         if start < fence.start:
             yield Block(start, fence.start, PROSE)

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.growth import is_linear
-from zapomni_core.chunking import chunk
 from zapomni_core.embedding import guess_tokens
+from zapomni_core.text.chunks import chunk
 
 
 def sections(text, language="markdown", size=200):

@@ -1,4 +1,4 @@
-"""Search terms: one analyser for texts and for questions, in every script.
+"""Splits texts and questions into search terms, in every script.
 
 A word is a run of letters, marks, digits and `_` of one script, after NFKC. Scripts that put no spaces between words
 give pairs of neighbouring characters. Other words are case-folded (`ё` as its plain letter), dropped if they are stop words, and
@@ -17,19 +17,19 @@ from typing import NamedTuple
 
 import Stemmer  # type: ignore[import-not-found]  # it has no types
 
-from zapomni_core.stopwords import STOP_WORDS
+from zapomni_core.text.stopwords import STOP_WORDS
 
 VERSION = 1
-"""Of the analyser: raise it with every change of the terms that it makes. `reindex` analyses again what an older one analysed."""
+"""The analyser's version. Raise it when terms change; `reindex` then analyses older chunks again."""
 
 LONGEST = 128
-"""Characters of a word that count. What is longer is data, not language, and stores have limits for a key."""
+"""Characters of a word that count. Longer ones are data, not language, and stores limit the length of a key."""
 _MOST_MARKS = 30
-"""Combining marks in a row that count. The time to normalise a longer run grows with the square of its length."""
+"""Combining marks in a row that count. The time to normalise a run grows with the square of its length."""
 _REMEMBERED = 32
 _MOST_REMEMBERED = 32_768
 
-# Soft hyphens, joiners, direction marks, keycaps, variation selectors: a reader does not see them, a question lacks them.
+# Soft hyphens, joiners, direction marks, keycaps, variation selectors: invisible to a reader, and missing in questions.
 _UNSEEN = re.compile("[\u00ad\u200c-\u200f\u202a-\u202e\u2060\u20e3\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]")
 
 _HAN = "㐀-䶿一-鿿〇〡-〩"
@@ -51,7 +51,7 @@ _NUMBERED = re.compile(r"(\D+)(\d+)|(\d+)(\D+)")  # python3, 15kg; a hash has mo
 
 
 class _Stemmers(threading.local):
-    """A stemmer is not for two threads at once. Their own caches are off: words are remembered here, with their parts."""
+    """Stemmers are not thread-safe. Their caches are off, because `_Known` caches whole words."""
 
     def __init__(self) -> None:
         self.english = Stemmer.Stemmer("english", 0)
@@ -63,31 +63,31 @@ _stemmers = _Stemmers()
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A word of a question as it was written, and its terms: the whole word's first; none if it is a stop word."""
+    """A word of a question as written, and its terms: that of the whole word first, and none if it is a stop word."""
 
     word: str
     terms: tuple[str, ...]
 
 
 class Given(NamedTuple):
-    """What gave a term of a question, as it was written: a word, and the part of it; the word again if it was all of it."""
+    """The word of a question that a term comes from, as written, and its part; for the whole word, the word again."""
 
     word: str
     part: str
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text, in its order, with repeats."""
+    """The terms of a text, in order, with repeats."""
     return list(chain.from_iterable(map(_known.__getitem__, _words(text))))
 
 
 def query_words(text: str) -> list[QueryWord]:
-    """The words of a question, in its order, with repeats and stop words."""
+    """The words of a question, in order, with repeats and stop words."""
     return [QueryWord(word, _known[word]) for word in _words(text)]
 
 
 def query_terms(text: str) -> dict[str, Given]:
-    """Each term of a question once, with what gave it first; where a script has no words, with itself."""
+    """Each term of a question once, with the first word it comes from; in scripts without words, with itself."""
     found: dict[str, Given] = {}
     for word in _words(text):
         for number, term in enumerate(_known[word]):
@@ -96,7 +96,7 @@ def query_terms(text: str) -> dict[str, Given]:
 
 
 def words(text: str) -> list[str]:
-    """The whole words of a text, case-folded, in its order: what names are compared by."""
+    """The whole words of a text, case-folded, in order. Names are compared by them."""
     return [_folded(word) for word in _words(text)]
 
 
@@ -120,7 +120,7 @@ def _analysed(word: str) -> tuple[str, ...]:
 
 
 class _Known(dict[str, tuple[str, ...]]):
-    """The terms of words. Only short words of spaced scripts are remembered: other runs hardly come twice."""
+    """Caches the terms of words. Only short words of spaced scripts are kept; others rarely repeat."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
         found = _analysed(word)
@@ -135,7 +135,7 @@ _known = _Known()
 
 
 def _parts(word: str) -> list[str]:
-    """The parts of an identifier, which may have parts themselves: between its seams, else its letters and its digits."""
+    """The parts of an identifier, which may have parts themselves: split at its seams, else into letters and digits."""
     between = [part for part in _SEAM.split(word) if part]
     if between != [word]:
         return between
@@ -144,7 +144,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _part(word: str, number: int, term: str) -> str:
-    """What of a word gave one of its terms: the first is the whole word's, the others are those of its parts."""
+    """The part of a word that gave one of its terms: the first term is of the whole word, the others are of parts."""
     if not number:
         return word
     parts = [word[:1]] if word.endswith(("+", "#")) else _all_parts(word[:LONGEST])
@@ -167,23 +167,23 @@ def _stem(word: str) -> tuple[str, ...]:
 
 
 def _folded(word: str) -> str:
-    """Folding can undo the normal form, so that comes last."""
+    """Case-fold a word. Folding can undo the normal form, so normalisation comes last."""
     folded = word[:LONGEST].casefold()
     return folded if folded.isascii() else unicodedata.normalize("NFKC", folded.replace("\u0451", "\u0435"))
 
 
 @cache
 def _many_marks() -> re.Pattern[str]:
-    """A run of marks that is longer than what counts, with that much of it as a group."""
+    """Matches a run of marks longer than `_MOST_MARKS`, with the marks that count as a group."""
     marks = f"[{_characters(*_MARKS, categories='M')}\uff9e\uff9f]"  # NFKC makes marks of these two letters
-    # A class with many ranges beyond \uffff is slow, and every character of a text is tried as the first.
+    # A class with many ranges beyond \uffff is slow, and it is tried at every character of a text.
     first = f"[{_characters(*_MARKS[:-1], categories='M')}\uff9e\uff9f\U00010000-\U0001e94f]"
     return re.compile(f"({first}{marks}{{{_MOST_MARKS - 1}}}){marks}+")
 
 
 @cache
 def _word() -> re.Pattern[str]:
-    """What a word is. It begins with a letter or digit or `_`, and keeps the digits and `_` that follow its letters."""
+    """Matches a word. It begins with a letter, a digit or `_`, and keeps digits and `_` that follow its letters."""
     unspaced, marks = _unspaced(), _characters(*_MARKS, categories="M")
     scripts = [_characters(*_CYRILLIC), _characters(_HEBREW_AND_ARABIC), _characters(_INDIC), _HANGUL]
     other = f"[^\\W{unspaced}{''.join(scripts)}\U00020000-\U0003ffff]+"
@@ -192,7 +192,7 @@ def _word() -> re.Pattern[str]:
 
 
 def _run(letters: str, marks: str) -> str:
-    """Letters with marks between and after them. Marks are many and rare: the look ahead spares most texts the search."""
+    """Letters with marks between and after them. Marks are many and rare; the lookahead skips them in most texts."""
     return f"{letters}(?:(?=[^\x00-\u02ff])[{marks}]+(?:{letters})?)*"
 
 
@@ -211,7 +211,7 @@ def _unspaced() -> str:
 
 
 def _characters(*ranges: tuple[int, int], categories: str = "LM") -> str:
-    """The characters of some ranges that are of some categories, for use between the brackets of a pattern."""
+    """The characters of these ranges and categories, for use between the brackets of a pattern."""
     points = (
         point
         for first, last in ranges

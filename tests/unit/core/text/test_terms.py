@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import is_linear
-from zapomni_core import terms as analyser
-from zapomni_core.stopwords import STOP_WORDS
-from zapomni_core.terms import LONGEST, QueryWord, query_terms, query_words, terms, words
+from zapomni_core.text import terms as analyser
+from zapomni_core.text.stopwords import STOP_WORDS
+from zapomni_core.text.terms import LONGEST, QueryWord, query_terms, query_words, terms, words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=())) | st.text(
     st.sampled_from("aZéßİıñ_9+#'. -ёЙжІ手机カナー々〇ไทยກ្ខאبहिन्दी한글\u0301\u00ad\u200d\ufe0f\u20e3\ud800\0€😀ΐﬁ½™")

@@ -1,8 +1,8 @@
-"""Words that say nothing about what a text is about, in the languages that the default embedder reads and that put spaces.
+"""Words that say nothing about the topic of a text, in the languages of the default embedder that put spaces between words.
 
-They are compared case-folded and with the plain letter for `ё`; where people leave out accents, both spellings are here. The pieces
-that an apostrophe leaves (`doesn t`, `we ll`, `l eau`) are among them. A language's word is not here if another one reads
-something into it: names (Will, May, Don, Ben, Kim), things (van, car, ten, pod), licences and code (MIT, Go, var).
+They are compared case-folded and with the plain letter for `ё`; where people leave out accents, both spellings are listed, and
+so are the pieces that an apostrophe leaves (`doesn t`, `we ll`, `l eau`). A word is not listed if it has a meaning in another
+language: names (Will, May, Don, Ben, Kim), things (van, car, ten, pod), licences and code (MIT, Go, var).
 """
 
 # ruff: noqa: RUF001, SIM905 (Russian looks like English; words read better as prose than as a list)
