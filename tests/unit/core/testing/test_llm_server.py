@@ -12,6 +12,18 @@ from zapomni_core.testing.llm_server import LLMServer, answer, refuse, stall
 BODY = json.dumps({"messages": [{"role": "user", "content": "hello"}]}).encode()
 
 
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch):
+    """The stand-in is on this machine, whatever proxy the developer has."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+
+
+@pytest.fixture
+def server():
+    with LLMServer(answer({})) as server:
+        yield server
+
+
 def post(server, path="/api/chat"):
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(urllib.request.Request(server.url + path, BODY), timeout=30) as response:
