@@ -231,7 +231,5 @@ async def test_opening_and_closing_are_logged(llm, server, time, caplog):
         server.always(answer(GOOD))
         time.now += 30
         await ask(llm)
-    assert caplog.messages == [
-        "the language model is not asked for 30 seconds after failures: SERVER_ERROR",
-        "the language model answers again",
-    ]
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert "SERVER_ERROR" in caplog.messages[0]

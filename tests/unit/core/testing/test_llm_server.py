@@ -20,7 +20,7 @@ def _no_proxy(monkeypatch):
 
 @pytest.fixture
 def server():
-    with LLMServer(answer({})) as server:
+    with LLMServer(answer({"names": ["Ada"]})) as server:
         yield server
 
 

@@ -11,7 +11,7 @@ from .conftest import finish
 
 GREETING = """
 from zapomni_core.errors import EmbedderMissingError, LLMUnavailableError
-from zapomni_core.llm.failure import LLMFailure
+from zapomni_core.llm.classifier import LLMFailure
 
 print("noise while it is loaded")
 
