@@ -81,7 +81,7 @@ async def test_a_name_that_the_text_does_not_have_is_left_out(server, extractor,
     caplog.set_level(logging.INFO)
     server.always(said(entity("Anna"), entity("Zaphod", quote="Anna works at Acme"), entity("Ann"), entity("  ")))
     assert [one.name for one in (await extractor.extract(TEXT)).entities] == ["Anna"]
-    assert "named 3 things" in caplog.text
+    assert "left out 3" in caplog.text
     assert "Zaphod" not in caplog.text
 
 
@@ -284,7 +284,7 @@ async def test_progress_is_told_part_by_part_and_only_grows(server, extractor):
 
 
 async def test_a_model_that_takes_long_is_told_to_be_at_it(server, extractor, monkeypatch):
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(module, "PROGRESS_SECONDS", 0.01)
     told = []
 
     async def tell(done, total, message):
