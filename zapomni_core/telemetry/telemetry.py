@@ -1,16 +1,19 @@
-"""Where the core tells of its operations. Switched off, that costs nothing and imports nothing."""
+"""Traces and metrics of operations. Switched off, they cost nothing and import nothing."""
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.settings import TelemetrySettings
-from zapomni_core.telemetry.span import UNTOLD, Span
 
 if TYPE_CHECKING:
     from zapomni_core.telemetry.otlp import Pipeline
@@ -20,20 +23,80 @@ log = logging.getLogger("zapomni.telemetry")
 NEEDED = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 Gauge = Callable[[], float | None]
-"""Reads a value, or None while there is none; called in a thread of OpenTelemetry's."""
+"""Reads a value, or None while there is none; called in a thread of OpenTelemetry."""
+
+
+class Span(Protocol):
+    """A running operation. Attributes are counts, lengths, kinds and ids; never text, a path or a key."""
+
+    def set(self, **attributes: Any) -> None:
+        """Add attributes."""
+        ...
+
+
+class NoSpan:
+    """A span that records nothing."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def set(self, **attributes: Any) -> None: ...
+
+
+NO_SPAN = NoSpan()
+
+
+class RecordedSpan:
+    """A span that adds the milliseconds of its parts when it ends."""
+
+    def __init__(self, set_attributes: Callable[[Mapping[str, Any]], None]) -> None:
+        self._set_attributes = set_attributes
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    def set(self, **attributes: Any) -> None:
+        self._set_attributes(attributes)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add the time of the block to one part of the operation."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[part] += time.perf_counter() - started
+
+    def end(self) -> None:
+        """Add the time of each part."""
+        self._set_attributes({f"{part}_ms": round(seconds * 1000, 3) for part, seconds in self._seconds.items()})
+
+
+current_span: ContextVar[RecordedSpan | None] = ContextVar("zapomni_span", default=None)
+
+
+def timed(part: str) -> AbstractContextManager[Any]:
+    """Add the time of the block to one part of the current span: `timed("embedding")` adds to its `embedding_ms`."""
+    span = current_span.get()
+    return NO_SPAN if span is None else span.timed(part)
 
 
 class Telemetry(Protocol):
-    """What an engine tells of itself: spans of its operations, counts of its calls, values to look at."""
+    """Records spans of operations, counts of calls, and gauges."""
 
     async def load(self) -> None:
-        """Load in a thread what the first operation would load else, and wait for."""
+        """Load OpenTelemetry in a thread, which the first operation would otherwise do."""
         ...
 
     def span(self, name: str, /, **attributes: Any) -> AbstractContextManager[Span]:
-        """An operation, as a context manager around it: `memory.add_memory` has the type `add_memory`.
+        """Record an operation, as a context manager around it: `memory.add_memory` has the type `add_memory`.
 
-        One that ends in an exception was not successful; the exception's type is told, its message is not.
+        Of an exception, only the type is recorded, never the message.
         """
         ...
 
@@ -42,11 +105,11 @@ class Telemetry(Protocol):
         ...
 
     def gauge(self, name: str, read: Gauge) -> None:
-        """Read a value whenever metrics are sent; a second reader of that name replaces the first one."""
+        """Read a value whenever metrics are sent; a second reader of a name replaces the first."""
         ...
 
     async def close(self) -> None:
-        """Send what is left, for a few seconds at most; closing twice is closing once."""
+        """Send the rest, for a few seconds at most. Idempotent."""
         ...
 
 
@@ -56,7 +119,7 @@ class NoTelemetry:
     async def load(self) -> None: ...
 
     def span(self, _name: str, /, **_attributes: Any) -> AbstractContextManager[Span]:
-        return UNTOLD
+        return NO_SPAN
 
     def record_call(self, tool: str, seconds: float, error: str | None) -> None: ...
 
@@ -69,9 +132,9 @@ NO_TELEMETRY: Telemetry = NoTelemetry()
 
 
 class OpenTelemetry:
-    """Telemetry by OpenTelemetry, to wherever its own variables say.
+    """Sends telemetry by OpenTelemetry, to the endpoint of its own variables.
 
-    It is loaded at the first operation, unless `load` was called before. What goes wrong with it is logged and never fails an operation.
+    OpenTelemetry is loaded by `load` or the first operation. Its failures are logged and never fail an operation.
     """
 
     def __init__(self, settings: TelemetrySettings, db_system: str) -> None:
@@ -89,7 +152,7 @@ class OpenTelemetry:
     def span(self, name: str, /, **attributes: Any) -> AbstractContextManager[Span]:
         pipeline = self._open()
         if pipeline is None:
-            return UNTOLD
+            return NO_SPAN
         common = {"operation.type": name.rpartition(".")[2], "db.system": self._db_system}
         return pipeline.span(name, common | attributes)
 
@@ -105,7 +168,7 @@ class OpenTelemetry:
             self._send_gauge(name, self._pipeline)
 
     async def close(self) -> None:
-        # An engine can be used again after it was closed; the next operation starts anew.
+        # An engine can be used again after it was closed; the next operation starts a new pipeline.
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is not None:
             await pipeline.close()
@@ -122,7 +185,7 @@ class OpenTelemetry:
         try:
             self._pipeline = self._make_pipeline()
         except Exception:
-            # OpenTelemetry reads its variables now, and one of them may make no sense to it.
+            # OpenTelemetry reads its variables now, and they may be invalid.
             self._failed = True
             log.exception("telemetry_not_started", extra={"fix": "check the variables OTEL_*"})
 
@@ -142,7 +205,7 @@ class OpenTelemetry:
 
 
 def telemetry_for(settings: TelemetrySettings, db_system: str) -> Telemetry:
-    """The telemetry that the settings ask for; a ConfigurationError where that is not installed."""
+    """Build the telemetry of the settings; raise ConfigurationError if OpenTelemetry is not installed."""
     return OpenTelemetry(settings, db_system) if settings.enabled else NO_TELEMETRY
 
 

@@ -303,7 +303,7 @@ async def test_a_variable_that_asks_for_another_way_of_sending_is_told_of(
         pass
     assert (await sent(telemetry, collector)).name == "memory.anything"
     [told] = warnings(caplog)
-    assert (told.levelname, told.msg, told.variables) == ("WARNING", "telemetry_variables_not_heeded", [variable])
+    assert (told.levelname, told.msg, told.variables) == ("WARNING", "telemetry_variables_ignored", [variable])
     assert "http/protobuf" in told.fix
 
 
