@@ -43,8 +43,8 @@ def _hit(text):
     ],
 )
 def test_whole_hits_come_first_and_the_last_is_cut_at_a_sentence(texts, tokens, expected, monkeypatch):
-    monkeypatch.setattr(answer, "ABOUT_ALL", 0)
-    monkeypatch.setattr(answer, "ABOUT_HIT", 0)
+    monkeypatch.setattr(answer, "ANSWER_OVERHEAD", 0)
+    monkeypatch.setattr(answer, "HIT_OVERHEAD", 0)
     assert [hit.text for hit in cut_to([_hit(text) for text in texts], tokens)] == expected
 
 

@@ -81,7 +81,7 @@ async def test_an_embedder_that_fails_leaves_the_words_and_the_answer_says_so(en
 
 async def test_an_embedder_that_never_answers_is_not_waited_for(engine, embedder, monkeypatch):
     await _add(engine, ["The gate code is 4417.", "Ada likes her tea black."])
-    monkeypatch.setattr(search, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(search, "EMBEDDING_SECONDS", 0.01)
     monkeypatch.setattr(embedder, "embed", lambda *_, **__: asyncio.Event().wait())
     async with asyncio.timeout(10):
         result = await engine.search_memory("gate code")
