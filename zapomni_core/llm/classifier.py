@@ -118,8 +118,8 @@ class LLMErrorClassifier:
             "NETWORK",
             "Cannot reach LLM provider. Check the proxy and certificate settings of the environment.",
             recoverable=False,
-            suggestion="See that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are right, without SOCKS, and that SSL_CERT_FILE "
-            "names a file; or list the provider's host in NO_PROXY.",
+            suggestion="Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, without SOCKS, and that SSL_CERT_FILE names an "
+            "existing file; or list the provider's host in NO_PROXY.",
         )
 
     def _of_error(self, error: Exception) -> LLMFailure:
@@ -197,7 +197,7 @@ class LLMErrorClassifier:
             "NETWORK",
             "Cannot reach LLM provider. Check network connection.",
             recoverable=True,
-            suggestion=f"See that {self._endpoint.origin} is running and reachable; ZAPOMNI_LLM__BASE_URL names another.",
+            suggestion=f"Check that {self._endpoint.origin} is running and reachable; ZAPOMNI_LLM__BASE_URL sets another address.",
             transient=True,
         )
 
@@ -217,8 +217,8 @@ class LLMErrorClassifier:
             "TIMEOUT",
             "LLM did not answer in time. Try again later.",
             recoverable=True,
-            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS; where memories are stored without it, "
-            "ZAPOMNI_LLM__WAIT_SECONDS too.",
+            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS, and ZAPOMNI_LLM__WAIT_SECONDS if memories "
+            "are stored when the model fails.",
             transient=True,
         )
 
@@ -227,7 +227,7 @@ class LLMErrorClassifier:
             "MALFORMED_ANSWER",
             "LLM answer is not the JSON that was asked for. Try again, or use another model.",
             recoverable=True,
-            suggestion="Use a model that supports structured output; see that ZAPOMNI_LLM__BASE_URL is the provider's.",
+            suggestion="Use a model that supports structured output; check that ZAPOMNI_LLM__BASE_URL is the provider's address.",
             transient=True,
             misdirected=misdirected,
         )
@@ -237,7 +237,7 @@ class LLMErrorClassifier:
             "SERVER_ERROR",
             f"LLM provider failed (HTTP {status}). Try again later.",
             recoverable=True,
-            suggestion="Wait and try again; the provider's own log or status page tells more.",
+            suggestion="Wait and try again; the provider's log or status page may say more.",
             retry_after_seconds=wait,
             transient=True,
         )

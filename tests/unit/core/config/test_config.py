@@ -250,13 +250,13 @@ def test_a_word_of_plugins_that_is_misspelled_is_found_though_it_could_be_a_plug
         ("ZAPOMNI_TOOLS__ADD-MEMORY__ENABLED", "true", "tools.add-memory", "must be a tool's name"),
     ],
 )
-def test_an_invalid_value_is_told_by_key_origin_and_rule(name, value, key, rule):
+def test_an_invalid_value_is_reported_with_key_origin_and_rule(name, value, key, rule):
     (line,) = problems(**{name: value})
     assert line.startswith(f"{key} (from {name}) {rule}")
 
 
 @pytest.mark.parametrize("text", ['embedder = ""', "workspace = 5", "[tools.a]\nenabled = []", "[tools]\na = 5"])
-def test_an_invalid_value_in_the_file_is_told_with_the_file(write, text):
+def test_an_invalid_value_in_the_file_is_reported_with_the_file(write, text):
     file = write(text)
     (line,) = problems(file)
     assert f"(from {file}) must" in line
@@ -279,7 +279,7 @@ def test_a_message_never_shows_the_value(secret):
     assert secret not in text
 
 
-def test_all_problems_of_one_load_are_told_together(write, tmp_path):
+def test_all_problems_are_reported_together(write, tmp_path):
     env_file = tmp_path / "variables"
     env_file.write_text("ZAPOMNI_STORE=nonsense\n- broken -\n")
     file = write('workspace = ""\nmodel = "m"')
@@ -301,19 +301,19 @@ def test_a_broken_file_hides_no_problem_of_the_environment(write):
     assert len(lines) == 2
 
 
-def test_broken_toml_is_told_with_file_line_and_column(write):
+def test_invalid_toml_is_reported_with_file_line_and_column(write):
     file = write('store = "x"\n[llm\n')
     (line,) = problems(file)
     assert line.startswith(f"{file} is not valid TOML: ")
     assert "line 2, column 5" in line
 
 
-def test_toml_nested_beyond_reason_is_told_as_broken(write):
+def test_toml_nested_too_deeply_is_reported_as_invalid(write):
     (line,) = problems(write("a = " + "[" * 100_000))
     assert "is not valid TOML" in line
 
 
-def test_a_file_that_is_no_text_is_told(file):
+def test_a_file_that_is_not_utf_8_is_reported(file):
     file.write_bytes(b'workspace = "\xff"')
     assert problems(file) == [f"{file} is not UTF-8 (byte 13)"]
 
@@ -323,7 +323,7 @@ def test_a_byte_order_mark_does_no_harm(file):
     assert load(file, environ={}).settings.workspace == "x"
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path):
+def test_an_unreadable_file_is_reported(tmp_path):
     (line,) = problems(tmp_path)
     assert line.startswith(f"{tmp_path} cannot be read: ")
 
@@ -333,7 +333,7 @@ def test_a_file_that_was_named_must_exist(file):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="HOME does not count there")
-def test_a_home_that_is_no_folder_holds_no_settings(monkeypatch):
+def test_a_home_that_is_not_a_folder_has_no_settings(monkeypatch):
     monkeypatch.setenv("HOME", "/dev/null")
     assert load(environ={}).file is None
 
@@ -350,7 +350,7 @@ def test_a_secret_is_taken_from_the_variable_that_the_file_names(write):
     assert config.origins["llm.api_key"] == "OPENAI_API_KEY"
 
 
-def test_a_table_named_env_is_no_secret(write):
+def test_a_table_named_env_is_not_a_reference(write):
     config = load(write('[plugins.runner]\nenv = "prod"\n[plugins.other.sub]\nenv = 5'), environ={})
     assert config.settings.plugins.tables == {"runner": {"env": "prod"}, "other": {"sub": {"env": 5}}}
 
@@ -372,7 +372,7 @@ def test_the_usual_key_of_openai_is_taken_where_its_protocol_is_chosen():
 
 
 @pytest.mark.parametrize("provider", [None, "ollama"])
-def test_nobody_else_gets_the_usual_key_of_openai(provider):
+def test_other_providers_do_not_get_the_usual_key_of_openai(provider):
     chosen = {"ZAPOMNI_LLM__PROVIDER": provider} if provider else {}
     assert load(environ={"OPENAI_API_KEY": "usual", **chosen}).settings.llm.api_key is None
 
@@ -419,7 +419,7 @@ def test_nothing_is_taken_from_the_working_directory(tmp_path, monkeypatch):
         assert load(environ={}).settings.workspace == "default"
 
 
-def test_the_file_of_the_user_is_read_where_none_is_named(tmp_path, monkeypatch):
+def test_the_default_file_is_read_if_none_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "zapomni").mkdir()
     (tmp_path / "zapomni" / "zapomni.toml").write_text('workspace = "mine"')

@@ -51,7 +51,7 @@ async def engine(tmp_path, embedder):
 
 
 @pytest.mark.parametrize("kind", RUBBISH)
-async def test_nothing_is_added_with_vectors_that_are_none(engine, embedder, kind):
+async def test_nothing_is_added_with_invalid_vectors(engine, embedder, kind):
     embedder.spoil = RUBBISH[kind]
     with pytest.raises(ProcessingError, match=COMPLAINT):
         await engine.add_memory("The harp is in the hall.")

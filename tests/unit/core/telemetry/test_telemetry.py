@@ -97,14 +97,14 @@ async def test_attributes_arrive_as_plain_values(collector, opened, given, arriv
     assert (await sent(telemetry, collector)).attributes["given"] == arrived
 
 
-async def test_of_many_names_only_some_are_told(collector, opened):
+async def test_long_lists_of_names_are_cut(collector, opened):
     telemetry = opened()
     with telemetry.span("memory.anything", metadata_keys=[f"key{number}" for number in range(1000)]):
         pass
     assert len((await sent(telemetry, collector)).attributes["metadata_keys"]) == 64
 
 
-async def test_an_attribute_that_is_none_is_not_told(collector, opened):
+async def test_an_attribute_that_is_none_is_left_out(collector, opened):
     telemetry = opened()
     with telemetry.span("memory.anything", session_id=None):
         pass
@@ -112,7 +112,7 @@ async def test_an_attribute_that_is_none_is_not_told(collector, opened):
 
 
 @pytest.mark.parametrize("error", [ValueError(SECRET), asyncio.CancelledError(SECRET)], ids=["error", "cancellation"])
-async def test_a_failed_operation_is_told_by_the_type_of_its_error_alone(collector, opened, error):
+async def test_a_failed_operation_has_only_the_type_of_its_error(collector, opened, error):
     telemetry = opened()
     with pytest.raises(type(error)), telemetry.span("memory.anything"):
         raise error
@@ -156,7 +156,7 @@ async def test_a_part_that_fails_is_timed_too(collector, opened):
     assert "store_ms" in (await sent(telemetry, collector)).attributes
 
 
-def test_parts_outside_of_a_span_are_timed_by_nobody():
+def test_timing_outside_of_a_span_does_nothing():
     assert timed("store") is timed("embedding")
 
 
@@ -173,7 +173,7 @@ async def test_calls_are_counted_by_tool_and_errors_by_type(collector, opened):
     assert collector.point("zapomni.tool.duration", tool="add_memory") == (2, 0.75)
 
 
-async def test_a_kind_of_error_that_is_no_word_is_not_told(collector, opened):
+async def test_an_error_type_that_is_not_an_identifier_is_not_sent(collector, opened):
     telemetry = opened()
     telemetry.record_call("guest", 0.1, SECRET)
     await telemetry.close()
@@ -224,7 +224,7 @@ async def test_gauges_outlive_closing_and_telemetry_can_be_used_again(collector,
     assert [span.name for span in collector.spans] == ["memory.first", "memory.second"]
 
 
-async def test_closing_twice_is_closing_once(collector, opened):
+async def test_closing_is_idempotent(collector, opened):
     telemetry = opened()
     with telemetry.span("memory.anything"):
         pass
@@ -233,7 +233,7 @@ async def test_closing_twice_is_closing_once(collector, opened):
     assert len(collector.spans) == 1
 
 
-async def test_two_engines_tell_of_themselves_apart(collector, opened):
+async def test_each_engine_sends_its_own_telemetry(collector, opened):
     one, other = opened(service_name="one"), opened(service_name="other")
     with one.span("memory.of_one"), other.span("memory.of_other"):
         pass
@@ -294,9 +294,7 @@ async def test_a_signal_that_the_standard_variables_switch_off_is_not_sent(colle
         ("OTEL_METRICS_EXPORTER", "prometheus"),
     ],
 )
-async def test_a_variable_that_asks_for_another_way_of_sending_is_told_of(
-    collector, opened, monkeypatch, caplog, variable, value
-):
+async def test_an_unsupported_protocol_is_logged(collector, opened, monkeypatch, caplog, variable, value):
     monkeypatch.setenv(variable, value)
     telemetry = opened()
     with telemetry.span("memory.anything"):
@@ -316,9 +314,7 @@ async def test_a_variable_that_asks_for_another_way_of_sending_is_told_of(
         ("OTEL_METRICS_EXPORTER", "none"),
     ],
 )
-async def test_a_variable_that_asks_for_what_is_done_is_not_worth_a_word(
-    collector, opened, monkeypatch, caplog, variable, value
-):
+async def test_the_supported_protocol_is_not_logged(collector, opened, monkeypatch, caplog, variable, value):
     monkeypatch.setenv(variable, value)
     telemetry = opened()
     with telemetry.span("memory.anything"):
@@ -327,7 +323,7 @@ async def test_a_variable_that_asks_for_what_is_done_is_not_worth_a_word(
     assert warnings(caplog) == []
 
 
-async def test_an_endpoint_that_is_away_is_told_of_once(opened, monkeypatch, caplog):
+async def test_an_endpoint_that_is_away_is_logged_once(opened, monkeypatch, caplog):
     with nobody() as url:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -343,7 +339,7 @@ async def test_an_endpoint_that_is_away_is_told_of_once(opened, monkeypatch, cap
     assert url not in str(vars(told))
 
 
-async def test_an_endpoint_that_refuses_is_told_of_once(collector, opened, monkeypatch, caplog):
+async def test_an_endpoint_that_refuses_is_logged_once(collector, opened, monkeypatch, caplog):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"{collector.url}/elsewhere")
     telemetry = opened()
     for _ in range(2):

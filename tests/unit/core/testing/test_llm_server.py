@@ -30,7 +30,7 @@ def post(server, path="/api/chat"):
         return json.load(response)
 
 
-def test_replies_come_in_the_order_told_and_then_the_standing_one(server):
+def test_queued_replies_come_in_order_before_the_standing_one(server):
     server.then(answer(1), refuse(503))
     assert post(server)["message"]["content"] == "1"
     with pytest.raises(urllib.error.HTTPError) as caught:

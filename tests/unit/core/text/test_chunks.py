@@ -164,7 +164,7 @@ def test_the_same_text_is_cut_in_the_same_way(text, language):
 
 @pytest.mark.parametrize("gap", [" ", "\n", "\r\n", "\t", "\u00a0", "\n  "])
 @pytest.mark.parametrize("language", [None, "markdown", "text", "python"])
-def test_a_wide_gap_is_no_part_of_what_is_found(gap, language):
+def test_wide_gaps_are_not_in_the_chunks(gap, language):
     text = "first" + gap * 10_000 + "second" + gap * 10_000 + "third"
     parts = [text[part.start : part.end] for part in chunks_of(text, language)]
     assert [part.strip() for part in parts] == ["first", "second", "third"]
@@ -201,7 +201,7 @@ def test_a_long_sentence_is_cut_between_words():
 @pytest.mark.parametrize(
     "sentence", ["今天的天气真的很好我们去公园散步吧。", "今日は天気がとても良いので公園を散歩しましょう！"]
 )
-def test_sentences_of_scripts_without_spaces_are_told_by_their_own_marks(sentence):
+def test_scripts_without_spaces_have_sentence_marks_of_their_own(sentence):
     text = sentence * 40
     parts = chunks_of(text)
     assert len(parts) > 5
@@ -209,7 +209,7 @@ def test_sentences_of_scripts_without_spaces_are_told_by_their_own_marks(sentenc
 
 
 @pytest.mark.parametrize("character", ["👨‍👩‍👧‍👦", "🇺🇦", "👍🏽", "e\u0301\u0323", "각", "\r\n"])
-def test_what_a_reader_sees_as_one_character_is_not_cut(character):
+def test_characters_of_several_code_points_are_not_cut(character):
     text = character * 2000
     parts = chunks_of(text, "text")
     assert all(part.start % len(character) == part.fresh % len(character) == 0 for part in parts)
@@ -219,7 +219,7 @@ def test_a_letter_with_a_thousand_marks_is_cut_nevertheless():
     assert len(chunks_of("e" + "\u0301" * 10_000)) > 5
 
 
-def test_the_last_chunk_is_no_scrap():
+def test_the_last_chunk_is_not_tiny():
     text = "word " * 42
     sizes = [guess_tokens(text[part.fresh : part.end]) for part in chunks_of(text)]
     assert len(sizes) == 2
@@ -257,7 +257,7 @@ def test_a_counter_that_sees_no_tokens_does_not_make_endless_chunks():
 
 
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "\n" * 1_000_000, "." * 300_000, "# " * 300_000, "```\n" * 100_000])
-def test_a_monstrous_text_is_cut_like_any_other(text):
+def test_a_very_large_text_is_cut(text):
     parts = chunk(text, tokens=guess_tokens)
     assert "".join(text[part.fresh : part.end] for part in parts) == text
 
@@ -324,7 +324,7 @@ def beginnings(text, language, size=30):
         (GO, "go", 30, ["package main", "// First says something.", "type Second struct {"]),
     ],
 )
-def test_a_definition_that_fits_is_not_cut_and_keeps_what_is_written_above_it(text, language, size, expected):
+def test_a_definition_that_fits_is_not_cut_and_keeps_the_lines_above_it(text, language, size, expected):
     assert beginnings(text, language, size) == expected
 
 

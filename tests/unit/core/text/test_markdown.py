@@ -17,7 +17,7 @@ def test_a_chunk_knows_the_path_of_its_headings():
     assert [heading for heading, _ in sections(text)] == ["A", "A > B", "A > B > C", "A > D"]
 
 
-def test_what_stands_before_the_first_heading_has_no_path():
+def test_text_before_the_first_heading_has_no_path():
     assert sections("Preface.\n\n# A\n\nbody\n") == [("", "Preface.\n\n"), ("A", "# A\n\nbody\n")]
 
 
@@ -54,16 +54,16 @@ def test_a_heading_is_read_without_its_decoration(line, title):
     "line",
     ["#hashtag", "####### seven", "    # indented code", "a line\nand another\n---", "| a |\n|---|", "- item\n---"],
 )
-def test_what_only_looks_like_a_heading_is_none(line):
+def test_lookalikes_are_not_headings(line):
     assert {heading for heading, _ in sections(f"text\n\n{line}\n\nbody\n")} == {""}
 
 
-def test_front_matter_is_no_heading():
+def test_front_matter_is_not_a_heading():
     assert sections("---\ntitle: x\n---\n\n# A\n\nbody\n")[0][0] == ""
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "````sh", "   ```"])
-def test_a_comment_in_fenced_code_is_no_heading(fence):
+def test_a_comment_in_fenced_code_is_not_a_heading(fence):
     closing = fence.removesuffix("sh")
     text = f"# A\n\n{fence}\n# comment\n```not a fence\n{closing}\n\n## B\n\nbody\n"
     assert [heading for heading, _ in sections(text)] == ["A", "A > B"]
@@ -119,7 +119,7 @@ def test_without_a_language_a_text_without_clear_headings_is_text(text):
     assert {heading for heading, _ in sections(text, None)} == {""}
 
 
-def test_a_language_that_nobody_knows_says_nothing():
+def test_an_unknown_language_is_ignored():
     text = "# A\n\nbody\n"
     assert sections(text, "Klingon") == sections(text, None) == [("A", text)]
 

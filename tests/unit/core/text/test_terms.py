@@ -177,7 +177,7 @@ def test_names_that_are_also_common_words_are_no_stop_words():
     assert terms("Ben and Kim, Mia, Ella and Dan") == ["ben", "kim", "mia", "ella", "dan"]
 
 
-def test_what_is_a_thing_in_another_language_is_no_stop_word():
+def test_a_word_with_a_meaning_in_another_language_is_not_a_stop_word():
     assert terms("van pod car MIT var bin dir NAS AI CI Go") == [
         "van", "pod", "car", "mit", "var", "bin", "dir", "nas", "ai", "ci", "go"
     ]  # fmt: skip
