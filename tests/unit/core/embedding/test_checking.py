@@ -1,4 +1,4 @@
-"""An embedder that answers rubbish has failed: nothing is kept of it, the search goes by words, and both say whose fault it is."""
+"""Invalid vectors count as a failure of the embedder: nothing is stored, and the search uses words alone."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The default embedder, as it is: the real model, loaded once for this module."""
+"""The default embedder with its real model, loaded once for this module."""
 
 import asyncio
 import builtins

@@ -1,4 +1,4 @@
-"""The extractor by a language model, against a real server: what the text does not show is not kept, failures are told."""
+"""The extractor that asks a language model, against a real server: it keeps only what the text shows."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.growth import is_linear_when_awaited
-from tests.unit.core.llm.asking import Time, llm_of
+from tests.unit.core.llm.questions import Time, llm_of
 from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import llm as module

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.unit.core.llm.asking import GOOD, ask, failure_of
+from tests.unit.core.llm.questions import GOOD, ask, failure_of
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.testing.llm_server import answer, cut, model_missing, refuse, reply, stall
 

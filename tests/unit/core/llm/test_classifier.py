@@ -1,9 +1,9 @@
-"""What statuses, headers and errors mean, where no server is needed to tell."""
+"""Statuses, headers and errors become failures."""
 
 import httpx
 import pytest
 
-from tests.unit.core.llm.asking import NOON
+from tests.unit.core.llm.questions import NOON
 from zapomni_core.llm import Endpoint, LLMErrorClassifier
 from zapomni_core.settings import LLMSettings
 

@@ -1,4 +1,4 @@
-"""One question over each protocol, and every way in which it can fail."""
+"""One question over each protocol, and its failures."""
 
 import json
 import threading
@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 
-from tests.unit.core.llm.asking import (
+from tests.unit.core.llm.questions import (
     GOOD,
     KEY,
     NOON,

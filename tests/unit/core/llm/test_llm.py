@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.unit.core.llm.asking import GOOD, KEY, ask, client_of, eventually, failure_of, llm_of, settings_of
+from tests.unit.core.llm.questions import GOOD, KEY, ask, client_of, eventually, failure_of, llm_of, settings_of
 from zapomni_core.errors import ConfigurationError, ProcessingError
 from zapomni_core.llm import LLM, Endpoint, Limits, LLMClient
 from zapomni_core.llm.llm import question_limit

@@ -1,4 +1,4 @@
-"""A hit says how good it is, why it matched, and no more than was asked for."""
+"""A hit has a score, the reasons for its match, and no more text than was asked for."""
 
 import math
 from datetime import UTC, datetime

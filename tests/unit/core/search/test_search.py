@@ -1,4 +1,4 @@
-"""A search answers whatever it is asked, and embeds no more of the question than tells something."""
+"""A search answers any question, and embeds only the words of it that are not too common."""
 
 import asyncio
 import itertools

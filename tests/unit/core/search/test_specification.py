@@ -1,4 +1,4 @@
-"""The search does the arithmetic of its specification: on random stores it gives what plain Python gives."""
+"""On random stores, the search gives the same results as its specification in plain Python."""
 
 import math
 import random

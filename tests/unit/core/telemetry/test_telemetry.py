@@ -1,4 +1,4 @@
-"""Telemetry tells of operations and calls, to a real endpoint, and nothing that is anybody's business."""
+"""Telemetry sends operations and calls to a real endpoint, and nothing private."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Every text is cut into chunks of a modest size, and nothing of it is lost. Code is cut between its definitions."""
+"""Every text is cut into chunks of a modest size, and nothing is lost. Code is cut between its definitions."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""What the tests of the language model share: a question, a time that passes when told, and whom to ask."""
+"""A question, a clock and models that the tests of the language model share."""
 
 import asyncio
 from datetime import UTC, datetime
