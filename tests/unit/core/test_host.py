@@ -633,6 +633,16 @@ def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_
             "cannot import name 'hookimp'",
             "zapomni_core.plugin has no hookimp; did you mean hookimpl?",
         ),
+        (
+            "from zapomni_core.plugin import NewJob",
+            "cannot import name 'NewJob'",
+            "import NewJob from zapomni_core.plugin.jobs",
+        ),
+        (
+            "from zapomni_core.plugin.jobs import NewJobb",
+            "cannot import name 'NewJobb'",
+            "zapomni_core.plugin.jobs has no NewJobb; did you mean NewJob?",
+        ),
     ],
 )
 def test_an_import_that_fails_is_reported_with_the_authors_line_and_a_fix(installed, source, cause, fix):

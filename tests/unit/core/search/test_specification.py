@@ -14,7 +14,7 @@ from zapomni_core.search import answer
 from zapomni_core.search.search import SearchRequest, search
 from zapomni_core.terms import query_terms, terms
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.stores import delete, put
+from zapomni_core.testing.samples import delete, put
 from zapomni_db.filters import Filter
 from zapomni_db.records import NewChunk, NewMemory
 from zapomni_db.sqlite import SQLiteStore

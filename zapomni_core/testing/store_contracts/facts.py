@@ -8,18 +8,26 @@ from typing import Any
 
 import pytest
 
-from zapomni_core.testing.extractions import (
+from zapomni_core.testing.samples import (
     EXTRACTOR,
+    WORKSPACE,
     Graphed,
+    add,
+    delete,
     entity_in,
     extract,
+    kept,
+    problems,
+    purge_deleted,
+    put,
     relations_of,
+    restore,
     said,
+    sample_memory,
     the,
     triples,
 )
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import StoreContract, add, delete, kept, problems, purge_deleted, put, restore
+from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.records import MENTIONED_WITH, STATED, Added, Extraction, FactsStated, NewFact, Relation
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from zapomni_core.host.registry import lint
-from zapomni_core.testing.running import running
+from zapomni_core.testing.app import running
 
 
 class PluginContract:

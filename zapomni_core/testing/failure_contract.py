@@ -2,21 +2,36 @@
 
 import asyncio
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from zapomni_core.dispatch.arguments import check_arguments
-from zapomni_core.testing.faults import KEY, PASSWORD, PRIVATE, SECRETS, Faults
+from zapomni_core.dispatch.call import current_call_id
+from zapomni_core.embedding import OnBatch
+from zapomni_core.errors import LLMUnavailableError
+from zapomni_core.extraction import Extractor
+from zapomni_core.hookspecs import hookimpl
+from zapomni_core.provider import Provider, ProviderContext
+from zapomni_core.providers import make_llm_extractor
+from zapomni_core.testing.app import RunningApp, running, text_of
+from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.llm_server import LLMServer, refuse, stall
-from zapomni_core.testing.running import RunningApp, running, text_of
+from zapomni_db.arrays import Vector
+from zapomni_db.errors import StoreUnavailableError
+from zapomni_db.records import Extraction
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
+PRIVATE = "/home/ada/secret-plans"
+KEY = "sk-hunter2-of-ada"
+PASSWORD = "sesame-of-ada"  # noqa: S105 (nobody's)
+SECRETS = (PRIVATE, KEY, PASSWORD)
+"""What no answer may tell."""
+STORE_PARTS = ("jobs", "graph", "conversations")
 ERROR_KEY = "zapomni/error"
 ANSWERS = {"success", "degraded", "queued"}
 ASKED_FOR = {"validation", "not_found", "refused"}
@@ -140,12 +155,10 @@ class FailureContract:
         return [tool for tool in self.calls if tool not in self.independent]
 
     @asynccontextmanager
-    async def _running(self, **settings: Any) -> "AsyncIterator[tuple[RunningApp, Faults]]":
-        from zapomni_core import providers
-
+    async def _running(self, **settings: Any) -> AsyncIterator[tuple[RunningApp, "Faults"]]:
         faults = Faults()
         together = {**self.settings, **settings}
-        async with running(self.plugin, providers, faults, name=self.name, settings=together) as app:
+        async with running(self.plugin, faults, name=self.name, settings=together) as app:
             yield app, faults
 
 
@@ -199,3 +212,92 @@ def _wrong_calls(app: RunningApp, tool: str, arguments: Mapping[str, Any]) -> It
     for name in checked.input_schema["properties"]:
         calls = ({**arguments, name: value} for value in ({"wrong": [PRIVATE]}, [[PRIVATE]], PRIVATE))
         yield from (call for call in calls if check_arguments(checked, call))
+
+
+class FaultyStore:
+    """A store each of whose methods ends in the same fault; it closes well."""
+
+    def __init__(self, fault: Callable[[], Awaitable[Any]]) -> None:
+        self._fault = fault
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return FaultyStore(self._fault) if name in STORE_PARTS else self._fail
+
+    async def _fail(self, *_arguments: Any, **_options: Any) -> Any:
+        return await self._fault()
+
+
+class FaultyEmbedder(HashingEmbedder):
+    """An embedder that works until it is broken, and then says so with what is nobody's business.
+
+    `failed` has the ids of the calls that it has failed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="faulty")
+        self.broken = False
+        self.failed: set[str | None] = set()
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: OnBatch | None = None) -> Vector:
+        if self.broken:
+            self.failed.add(current_call_id())
+            raise OSError(f"cannot read {PRIVATE}/weights.bin for {len(texts)} texts")
+        return await super().embed(texts, query=query, on_batch=on_batch)
+
+
+class WatchedExtractor:
+    """The extractor that asks a language model; `failed` has the ids of the calls that it has failed."""
+
+    name = "watched"
+
+    def __init__(self, extractor: Extractor, failed: set[str | None]) -> None:
+        self._extractor = extractor
+        self._failed = failed
+
+    async def extract(self, text: str, *, timestamp: datetime | None = None) -> Extraction:
+        try:
+            return replace(await self._extractor.extract(text, timestamp=timestamp), extractor=self.name)
+        except LLMUnavailableError:
+            self._failed.add(current_call_id())
+            raise
+
+    async def close(self) -> None:
+        await self._extractor.close()
+
+
+class Faults:
+    """A plugin that offers the stores `away://` and `silent://`, the embedder `faulty` and the extractor `watched`.
+
+    `reached` is set once the silent store was asked for something, to which it will never answer. `failed` has the ids of
+    the calls in which the language model failed.
+    """
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.embedder = FaultyEmbedder()
+        self.failed: set[str | None] = set()
+
+    @hookimpl
+    def zapomni_providers(self) -> list[Provider]:
+        return [
+            Provider(kind="store", name="away", factory=lambda _: FaultyStore(_away)),
+            Provider(kind="store", name="silent", factory=lambda _: FaultyStore(self._say_nothing)),
+            Provider(kind="embedder", name="faulty", factory=lambda _: self.embedder),
+            Provider(kind="extractor", name="watched", factory=self._watched),
+        ]
+
+    def _watched(self, context: ProviderContext) -> WatchedExtractor:
+        return WatchedExtractor(make_llm_extractor(context), self.failed)
+
+    async def _say_nothing(self) -> None:
+        self.reached.set()
+        await asyncio.get_running_loop().create_future()
+
+
+async def _away() -> None:
+    raise StoreUnavailableError(f"The store {PRIVATE}/memory.db cannot be reached: start its server.")
