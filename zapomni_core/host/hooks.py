@@ -13,7 +13,7 @@ import pluggy
 
 from zapomni_core import hookspecs
 from zapomni_core.errors import PluginError
-from zapomni_core.host.mistakes import at_line, quoted
+from zapomni_core.host.tracebacks import at_line, quoted
 
 PREFIX = "zapomni_"
 SPECS = {name: spec for name, spec in vars(hookspecs).items() if name.startswith(PREFIX)}

@@ -9,7 +9,7 @@ from types import TracebackType
 from zapomni_core.dispatch.middleware import isolated
 from zapomni_core.dispatch.watchdog import watched
 from zapomni_core.errors import PluginError
-from zapomni_core.host.mistakes import quoted
+from zapomni_core.host.tracebacks import quoted
 
 OnFailure = Callable[[str, PluginError], None]
 

@@ -16,12 +16,11 @@ from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import PluginError
 from zapomni_core.host.commands import Commands
 from zapomni_core.host.discovery import Found, name_problem, refusal
-from zapomni_core.host.errands import Errand, Errands
 from zapomni_core.host.hooks import Hooks, as_list, implements
-from zapomni_core.host.importing import Import
-from zapomni_core.host.mistakes import quoted
+from zapomni_core.host.importing import BackgroundCall, Import, SequentialWait
 from zapomni_core.host.registry import CheckedTool, ToolRegistry, check_description, check_tool
 from zapomni_core.host.report import HostReport, PluginReport
+from zapomni_core.host.tracebacks import quoted
 from zapomni_core.provider import KINDS, Provider, Providers
 from zapomni_core.settings import Settings, ToolSettings, normalise
 
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     import click
 
 SLOW_IMPORT_MS = 500
-# How long all imports together are waited for one after the other, and then all hooks; from then on they overlap.
-PATIENCE_SECONDS = 1.0
+SEQUENTIAL_SECONDS = 1.0
+"""How long plugins are imported one after the other, and then asked for their hooks; after that, they overlap."""
 
 Lifespan = AbstractAsyncContextManager[None]
 
@@ -77,8 +76,6 @@ class Loader:
         self._registry = registry
         self._dispatcher = dispatcher
         self._providers = providers
-        self._errands = Errands()
-        self._patience = PATIENCE_SECONDS
         self._offers: dict[int, Offer] = {}
         self._set_aside: list[CheckedTool] = []
 
@@ -88,28 +85,33 @@ class Loader:
         What they all provide comes first, for which tools a plugin offers may depend on it. Where an import takes long,
         `meanwhile` is called before anybody waits for it.
         """
-        with Errands() as self._errands:
-            imports = [(self.report.add(one), one) for one in found]
-            started = [(report, one, self._begin(report, one)) for report, one in imports]
-            if not all(import_.is_done for _, _, import_ in started if import_):
-                meanwhile()
-            opened = [(report, one.name, self._open(report, import_)) for report, one, import_ in started if import_]
-            self._ask(opened, self._declare, self._provide)
-            self._ask(opened, self._stage, self._accept)
+        reports = [self.report.add(one) for one in found]
+        wait = SequentialWait(SEQUENTIAL_SECONDS)
+        started: list[tuple[PluginReport, str, Import]] = []
+        for report, one in zip(reports, found, strict=True):
+            if self._is_permitted(report, one):
+                started.append((report, one.name, Import(one, self._settings.plugins.import_seconds)))
+                wait.wait_for(started[-1][2].call, self._settings.plugins.import_seconds)
+        if not all(under_way.call.is_done for _, _, under_way in started):
+            meanwhile()
+        imported = [(report, name, self._imported(report, under_way)) for report, name, under_way in started]
+        self._ask(imported, self._declare, self._provide)
+        self._ask(imported, self._stage, self._accept)
         self._take_set_aside()
 
     def offer(self, report: PluginReport) -> Offer:
         """What is known of a plugin beside its report; nothing of one that was not imported."""
         return self._offers.get(id(report)) or Offer()
 
-    def _begin(self, report: PluginReport, found: Found) -> Import | None:
+    def _is_permitted(self, report: PluginReport, found: Found) -> bool:
+        """Whether a plugin may be imported; if not, its report says why."""
         if reason := refusal(found, self._settings.plugins):
             report.state, report.cause = "disabled", reason
-            return None
+            return False
         if found.damage:
             fix = "install its package again, or remove that directory"
             report.fail(PluginError("discover", f"its package's metadata is damaged: {found.damage}", fix))
-            return None
+            return False
         problem = name_problem(found.name)
         before = self.report.plugins[: self.report.plugins.index(report)]
         taken = [one for one in before if one.name == found.name and one.state == "found"]
@@ -118,20 +120,17 @@ class Loader:
         if problem:
             fix = "rename the file" if found.file else "rename its entry point"
             report.fail(PluginError("discover", problem, f"{fix}, or uninstall one of the two" if taken else fix))
-            return None
-        begun = Import(found, self._settings.plugins.import_seconds, self._errands)
-        self._patience = begun.spend(self._patience)
-        return begun
+        return not problem
 
-    def _open(self, report: PluginReport, under_way: Import) -> Offer:
-        """Import a plugin; it offers nothing yet."""
+    def _imported(self, report: PluginReport, under_way: Import) -> Offer:
+        """Wait for an import; the offer is empty yet."""
         offer = self._offers[id(report)] = Offer()
         try:
-            offer.plugin = under_way.finish()
+            offer.plugin = under_way.result()
         except PluginError as error:
             report.fail(error)
             return offer
-        report.import_ms = round(under_way.seconds * 1000, 1)
+        report.import_ms = round(under_way.call.seconds * 1000, 1)
         if report.import_ms > SLOW_IMPORT_MS:
             report.warnings.append(
                 f"its import took {report.import_ms:.0f} ms: import heavy libraries where they are used"
@@ -140,37 +139,37 @@ class Loader:
 
     def _ask(
         self,
-        opened: Sequence[Asked],
+        imported: Sequence[Asked],
         ask: Callable[[Offer, str], None],
         take: Callable[[PluginReport, str, Offer], None],
     ) -> None:
         """Ask every plugin that has not failed, and take what they answer, in their order; each fails alone."""
-        patience = min(PATIENCE_SECONDS, self._settings.plugins.import_seconds)
-        under_way: list[tuple[Asked, Errand]] = []
-        for report, name, offer in opened:
+        wait = SequentialWait(min(SEQUENTIAL_SECONDS, self._settings.plugins.import_seconds))
+        under_way: list[tuple[Asked, BackgroundCall]] = []
+        for report, name, offer in imported:
             if report.state != "failed":
-                errand = self._errands.begin(partial(ask, offer, name))
-                patience = errand.spend(patience)
-                under_way.append(((report, name, offer), errand))
-        for (report, name, offer), errand in under_way:
+                call = BackgroundCall(partial(ask, offer, name))
+                wait.wait_for(call)
+                under_way.append(((report, name, offer), call))
+        for (report, name, offer), call in under_way:
             try:
-                self._check_done(errand, offer)
+                self._check_done(call, offer)
                 take(report, name, offer)
             except PluginError as error:
                 report.fail(error)
                 self._providers.withdraw(name)
 
-    def _check_done(self, errand: Errand, offer: Offer) -> None:
+    def _check_done(self, call: BackgroundCall, offer: Offer) -> None:
         """Wait for a plugin's own code; PluginError where it does not come back well and in time."""
         limit = self._settings.plugins.import_seconds
-        if not errand.wait(limit):
+        if not call.wait(limit):
             fix = "hooks only declare: do slow work in the lifespan or in a call, or raise plugins.import_seconds"
             raise PluginError("hooks", f"{offer.asked} took longer than {limit:g} s", fix)
-        if isinstance(errand.error, PluginError):
-            raise errand.error
-        if errand.error is not None:
-            cause = quoted(errand.error, offer.plugin)
-            told = f"it raised {type(errand.error).__name__}"
+        if isinstance(call.error, PluginError):
+            raise call.error
+        if call.error is not None:
+            cause = quoted(call.error, offer.plugin)
+            told = f"it raised {type(call.error).__name__}"
             raise PluginError("hooks", cause, "mend or update the plugin, or disable it", told=told)
 
     def _provide(self, _report: PluginReport, name: str, offer: Offer) -> None:
