@@ -153,7 +153,7 @@ def test_whatever_a_plugins_own_code_raises_is_a_failure_of_that_plugin(raised, 
 
     app = load(bad=offering(zapomni_tools=zapomni_tools), good=offering(make_tool("one")))
     assert type(raised).__name__ in failure(app, "bad").cause
-    assert "(test_host.py:" in failure(app, "bad").cause
+    assert "(test_loading.py:" in failure(app, "bad").cause
     assert failure(app, "bad").stage == ("tools" if where == "property" else "hooks")
     assert names(app) == ["one"]
 
@@ -273,12 +273,12 @@ def zapomni_settings():
 @pytest.mark.parametrize(
     ("function", "cause", "fix"),
     [
-        (zapomni_tools, "zapomni_tools has no decorator (test_host.py:", "write @hookimpl above zapomni_tools"),
-        (zapomni_tool, "there is no hook 'zapomni_tool' (test_host.py:", "rename it to zapomni_tools"),
-        (anything, "there is no hook 'zapomni_everything' (test_host.py:", "the hooks are: zapomni_settings"),
-        (zapomni_middleware, "zapomni_middleware is async (test_host.py:", "make it 'def'"),
-        (zapomni_lifespan, "zapomni_lifespan asks for 'database' (test_host.py:", "it may ask for engine, settings"),
-        (zapomni_settings, "zapomni_settings is a wrapper (test_host.py:", "offer a middleware instead"),
+        (zapomni_tools, "zapomni_tools has no decorator (test_loading.py:", "write @hookimpl above zapomni_tools"),
+        (zapomni_tool, "there is no hook 'zapomni_tool' (test_loading.py:", "rename it to zapomni_tools"),
+        (anything, "there is no hook 'zapomni_everything' (test_loading.py:", "the hooks are: zapomni_settings"),
+        (zapomni_middleware, "zapomni_middleware is async (test_loading.py:", "make it 'def'"),
+        (zapomni_lifespan, "zapomni_lifespan asks for 'database' (test_loading.py:", "it may ask for engine, settings"),
+        (zapomni_settings, "zapomni_settings is a wrapper (test_loading.py:", "offer a middleware instead"),
     ],
 )
 def test_a_hook_that_pluggy_would_ignore_or_misuse_is_refused_with_the_authors_line(function, cause, fix):
