@@ -170,7 +170,7 @@ class Loader:
         if call.error is not None:
             cause = quoted(call.error, offer.plugin)
             told = f"it raised {type(call.error).__name__}"
-            raise PluginError("hooks", cause, "mend or update the plugin, or disable it", told=told)
+            raise PluginError("hooks", cause, "fix or update the plugin, or disable it", told=told)
 
     def _provide(self, _report: PluginReport, name: str, offer: Offer) -> None:
         for provider in offer.providers:
@@ -195,9 +195,9 @@ class Loader:
         if offer.lifespan is not None:
             self.lifespans[name] = offer.lifespan
         report.state = "loaded"
-        if offer.hooks is not None and offer.hooks.are_none:
+        if offer.hooks is not None and offer.hooks.is_empty:
             report.warnings.append(
-                "it implements no hook, and so offers nothing: write @hookimpl above def zapomni_tools(), and return its tools"
+                "it implements no hook, so it offers nothing: write @hookimpl above def zapomni_tools(), and return its tools"
             )
         report.warnings += [f"{hook} returned nothing: does it lack a return?" for hook in offer.returned_nothing]
         report.tools = [tool.name for tool in offer.tools]
@@ -276,7 +276,7 @@ class Loader:
         else:
             return str(offered), _in_users_words(checked, settings), settings
         name = repr(offered) if isinstance(offered, str) else f"of {type(tool).__name__}"
-        fix = "mend the tool, or ask the plugin's author"
+        fix = "fix the tool, or ask the plugin's author"
         raise PluginError("tools", f"tool {name}: {cause}", fix, told=f"tool {name}: {told}")
 
     def _take_set_aside(self) -> None:
@@ -303,7 +303,7 @@ def _in_users_words(tool: CheckedTool, settings: ToolSettings) -> CheckedTool:
         setting = f"tools.{tool.name}.description"
         rule = str(error).removeprefix("Tool description ")
         fix = f"change or remove that setting: description in [tools.{tool.name}]"
-        raise PluginError("tools", f"the setting {setting} is no description: {rule}", fix) from None
+        raise PluginError("tools", f"the setting {setting} is not a valid description: {rule}", fix) from None
 
 
 def _conflict(plugin: str, offered: str, name: str, owner: str) -> PluginError:
@@ -327,12 +327,12 @@ def _check_providers(offered: Sequence[Any]) -> list[Provider]:
 def _check_provider(provider: Any) -> Provider:
     if not isinstance(provider, Provider) or not callable(provider.factory):
         fix = f"return Provider(kind=..., name=..., factory=...), with a kind of {', '.join(KINDS)}"
-        raise PluginError("providers", "zapomni_providers offers something that is no provider", fix)
+        raise PluginError("providers", "zapomni_providers returned an object that is not a Provider", fix)
     if provider.kind not in KINDS:
-        cause = f"provider '{provider.name}' is of kind '{provider.kind}', and there is no such kind"
+        cause = f"provider '{provider.name}' has the unknown kind '{provider.kind}'"
         raise PluginError("providers", cause, f"the kinds are: {', '.join(KINDS)}")
     if not isinstance(provider.name, str) or not provider.name.strip():
-        cause = f"a provider of kind '{provider.kind}' has the name {provider.name!r}, which nobody could choose"
+        cause = f"a provider of kind '{provider.kind}' has an invalid name: {provider.name!r}"
         raise PluginError("providers", cause, "give it a name that the user writes in the settings")
     return provider
 
@@ -341,9 +341,11 @@ def _check_middleware(middleware: Any, plugin: str) -> Link:
     """The middleware with its stage, which is read once: a property that changes its mind later changes nothing."""
     stage = getattr(middleware, "stage", None)
     if stage not in STAGES:
-        raise PluginError("middleware", f"stage {stage!r} is none", f"set stage to one of {', '.join(STAGES)}")
+        raise PluginError("middleware", f"unknown stage {stage!r}", f"set stage to one of {', '.join(STAGES)}")
     if not (inspect.iscoroutinefunction(middleware) or inspect.iscoroutinefunction(type(middleware).__call__)):
-        raise PluginError("middleware", "it is no async callable", "write 'async def __call__(self, call, call_next)'")
+        raise PluginError(
+            "middleware", "it must be an async callable", "write 'async def __call__(self, call, call_next)'"
+        )
     try:
         inspect.signature(middleware).bind(None, None)
     except TypeError:

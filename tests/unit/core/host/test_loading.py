@@ -431,7 +431,7 @@ def test_the_user_may_switch_a_tool_off_and_word_its_description():
 def test_a_description_of_the_users_meets_the_same_rules():
     app = load({"tools": {"first": {"description": "short"}}}, guest=offering(make_tool("first")))
     report = failure(app, "guest")
-    assert report.cause == "the setting tools.first.description is no description: too short (min 10 chars)"
+    assert report.cause == "the setting tools.first.description is not a valid description: too short (min 10 chars)"
     assert report.fix == "change or remove that setting: description in [tools.first]"
 
 
@@ -525,7 +525,7 @@ def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one
     torn, whole = sorted(app.report, key=lambda one: one.state)
     assert (torn.state, torn.stage) == ("failed", "discover")
     assert isinstance(torn.version, str)
-    assert torn.cause.endswith(f"a_torn-1.0.dist-info tells no {missing}")
+    assert torn.cause.endswith(f"a_torn-1.0.dist-info has no {missing}")
     assert "remove that directory" in torn.fix
     assert (whole.state, whole.distribution) == ("loaded", "zapomni-plugin-whole")
 
@@ -779,7 +779,7 @@ def test_a_provider_that_nobody_could_choose_is_refused(name):
     report = failure(load(guest=plugin), "guest")
     assert (report.stage, report.cause) == (
         "providers",
-        f"a provider of kind 'embedder' has the name {name!r}, which nobody could choose",
+        f"a provider of kind 'embedder' has an invalid name: {name!r}",
     )
 
 
@@ -800,7 +800,7 @@ def test_a_provider_of_no_kind_is_refused_with_the_kinds_there_are():
     plugin = offering(zapomni_providers=hookimpl(specname="zapomni_providers")(lambda: offered))
     report = failure(load(guest=plugin), "guest")
     assert report.stage == "providers"
-    assert report.cause == "provider 'mine' is of kind 'stor', and there is no such kind"
+    assert report.cause == "provider 'mine' has the unknown kind 'stor'"
     assert report.fix == "the kinds are: store, embedder, extractor, job"
 
 
@@ -896,7 +896,7 @@ class Stageless(Silent):
 
 
 @pytest.mark.parametrize(
-    ("middleware", "cause"), [(Silent(), "no async callable"), (Stageless(), "stage 'whenever' is none")]
+    ("middleware", "cause"), [(Silent(), "async callable"), (Stageless(), "unknown stage 'whenever'")]
 )
 def test_a_middleware_that_cannot_work_is_refused(middleware, cause):
     plugin = offering(
@@ -1074,7 +1074,7 @@ async def ignore_cancellation(until):
 
 async def test_a_lifespan_that_ignores_its_limit_holds_up_no_call(monkeypatch):
     monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
-    monkeypatch.setattr(lifespans, "HEED_SECONDS", 0.05)
+    monkeypatch.setattr(lifespans, "CANCEL_SECONDS", 0.05)
 
     release = asyncio.Event()
 
@@ -1104,7 +1104,7 @@ async def test_a_lifespan_that_ignores_its_limit_holds_up_no_call(monkeypatch):
 
 async def test_a_lifespan_that_never_closes_is_left_behind(monkeypatch):
     monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
-    monkeypatch.setattr(lifespans, "HEED_SECONDS", 0.05)
+    monkeypatch.setattr(lifespans, "CANCEL_SECONDS", 0.05)
     release = asyncio.Event()
 
     @asynccontextmanager
