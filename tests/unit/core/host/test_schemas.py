@@ -96,7 +96,10 @@ def test_a_remote_reference_is_refused_where_it_hides_below_rare_keywords():
     ("schema", "problem"),
     [
         ({"properties": {"a": {"$ref": "#/x-here"}}, "x-here": {"type": "nonsense"}}, "breaks the rule"),
-        ({"properties": {"a": {"$ref": "#/x-here"}}, "x-here": {"$ref": "https://example.org/x"}}, "cannot be resolved"),
+        (
+            {"properties": {"a": {"$ref": "#/x-here"}}, "x-here": {"$ref": "https://example.org/x"}},
+            "cannot be resolved",
+        ),
         ({"properties": {"a": {"$ref": "#/x-here"}}, "x-here": {"items": {"$ref": "#/x-there"}}}, "cannot be resolved"),
         ({"properties": {"a": {"$ref": "#/properties/a/default", "default": {"type": 5}}}}, "breaks the rule"),
         ({"properties": {"type": {}, "a": {"$ref": "#/properties"}}}, "breaks the rule"),
