@@ -28,6 +28,7 @@ from zapomni_core.testing.samples import (
     the,
     triples,
 )
+from zapomni_core.testing.store_contracts.fact_lifecycle import FactLifecycleContract
 from zapomni_core.testing.store_contracts.facts import FactContract
 from zapomni_core.testing.store_contracts.timeline import TimelineContract
 from zapomni_db.errors import InvalidInputError
@@ -45,7 +46,7 @@ HOSTILE_NAMES = {
 }
 
 
-class GraphStoreContract(FactContract, TimelineContract):
+class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract):
     """What every store with a graph must do.
 
     ```python
