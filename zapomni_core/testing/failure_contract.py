@@ -1,4 +1,4 @@
-"""How tools fail, as a test class: every part that can be away is taken away, and every answer must say the truth."""
+"""A test class that calls tools while their store, embedder or language model fails, and checks their answers."""
 
 import asyncio
 import json
@@ -30,12 +30,12 @@ PRIVATE = "/home/ada/secret-plans"
 KEY = "sk-hunter2-of-ada"
 PASSWORD = "sesame-of-ada"  # noqa: S105 (nobody's)
 SECRETS = (PRIVATE, KEY, PASSWORD)
-"""What no answer may tell."""
+"""Texts that no answer may contain."""
 STORE_PARTS = ("jobs", "graph", "conversations")
 ERROR_KEY = "zapomni/error"
 ANSWERS = {"success", "degraded", "queued"}
 ASKED_FOR = {"validation", "not_found", "refused"}
-"""Errors that may name what the caller sent: a field, a name, an id."""
+"""Types of errors that may name a field, a name or an ID of the call."""
 LONG_ENOUGH = 8
 SAMPLES = ("Ada Lovelace works at Acme since 2019.", "Tea with Ada is at four in Berlin.")
 LLM_FAULTS = [
@@ -51,7 +51,7 @@ PATIENCE = 30
 
 
 class FailureContract:
-    """What every tool must do when what it needs is away: answer, structured, without claims and without secrets.
+    """Tools must answer with a structured error when a part fails, claim no success, and reveal no secrets.
 
     ```python
     class TestFailures(FailureContract):
@@ -60,8 +60,8 @@ class FailureContract:
         calls = {"write_diary": {"text": "Tea with Ada."}}
     ```
 
-    `calls` has a right call for every tool. `independent` names those that can answer without the store, `reading` those
-    that let memories be read by the extractor, in the call or after it. `fill` gives them something to work on.
+    `calls` has valid arguments for every tool. `independent` names the tools that need no store, `reading` those that use
+    the extractor, in the call or in a job. `fill` stores what they work on.
     """
 
     plugin: ClassVar[Any]
@@ -72,12 +72,12 @@ class FailureContract:
     settings: ClassVar[Mapping[str, Any]] = {}
 
     async def test_there_is_a_call_for_every_tool(self) -> None:
-        """What is not called is not tested."""
+        """Every tool is called."""
         async with self._running(store="away://") as (app, _):
             assert sorted(app.tools) == sorted(self.calls)
 
     async def test_the_store_is_away(self) -> None:
-        """An error that can be tried again, never an empty success."""
+        """A tool returns a recoverable error, never an empty success."""
         async with self._running(store="away://") as (app, _):
             for tool, arguments in self.calls.items():
                 record = _told(await app.call(tool, arguments), tool)
@@ -86,7 +86,7 @@ class FailureContract:
                     assert record["recoverable"], tool
 
     async def test_the_store_never_answers(self) -> None:
-        """The call ends at its time limit, and says so."""
+        """A call ends at its time limit with a timeout error."""
         limits = {tool: {"timeout_seconds": 0.1} for tool in self.calls}
         async with self._running(store="silent://", tools=limits) as (app, _):
             for tool in self._dependent:
@@ -94,7 +94,7 @@ class FailureContract:
                 _is_error(record, "timeout", f"{tool}, while the store does not answer,")
 
     async def test_the_call_is_cancelled(self) -> None:
-        """Cancelling ends the call at once, and the next one is served."""
+        """A cancelled call ends at once, and the next call is served."""
         for tool in self._dependent:
             async with self._running(store="silent://") as (app, faults):
                 call = asyncio.create_task(app.call(tool, self.calls[tool]))
@@ -105,7 +105,7 @@ class FailureContract:
                 _told(await app.call(tool, {"no such argument": None}), tool)
 
     async def test_the_embedder_is_broken(self, tmp_path: Path) -> None:
-        """What needs no vectors is answered; the rest is an error, or says what is missing."""
+        """A call that needs vectors fails, or says what is missing."""
         async with self._running(store=f"sqlite://{tmp_path}/memory.db", embedder="faulty") as (app, faults):
             await self.fill(app)
             faults.embedder.broken = True
@@ -115,7 +115,7 @@ class FailureContract:
 
     @pytest.mark.parametrize(("mode", "fault"), LLM_FAULTS)
     async def test_the_language_model_is_away(self, mode: str, fault: str, tmp_path: Path) -> None:
-        """Whoever asked for a language model is told that it is away, and what became of the memory."""
+        """A call that needs the language model fails, or says that it is unavailable."""
         parts: dict[str, Any] = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "faulty"}
         async with self._running(**parts) as (app, _):
             await self.fill(app)
@@ -130,20 +130,20 @@ class FailureContract:
                     assert tool not in self.reading or record["status"] != "success", f"{tool} claims a success"
 
     async def fill(self, app: RunningApp) -> None:
-        """Give the tools something to work on, while all is well; by default, some memories."""
+        """Store what the tools work on, before anything fails; by default, some memories."""
         for text in SAMPLES:
             await app.app.engine.add_memory(text)
 
     async def _call(
         self, app: RunningApp, tool: str, arguments: Mapping[str, Any], failed: set[str | None]
     ) -> tuple[dict[str, Any], bool]:
-        """What a tool answered, and whether what is away was asked for in that call."""
+        """The answer of a tool, and whether the failing part was used in the call."""
         before = len(failed - {None})
         record = _told(await app.call(tool, arguments), tool, arguments)
         return record, len(failed - {None}) > before
 
     async def test_the_arguments_are_wrong(self) -> None:
-        """Each wrong argument is named with its rule, and not repeated."""
+        """A wrong argument is a validation error that does not repeat its value."""
         async with self._running(store="away://") as (app, _):
             for tool, arguments in self.calls.items():
                 for wrong in _wrong_calls(app, tool, arguments):
@@ -163,7 +163,7 @@ class FailureContract:
 
 
 def _told(result: Mapping[str, Any], tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The structured part of an answer that says what happened, and nothing private."""
+    """The structured part of an answer, which must have a readable text and nothing private."""
     assert text_of(result).strip(), f"{tool} answered without a word"
     said = json.dumps(result)
     assert not any(secret in said for secret in SECRETS), f"{tool} told what is private"
@@ -187,18 +187,18 @@ def _is_error(record: Mapping[str, Any], kind: str, who: str) -> None:
 
 
 def _texts(arguments: Mapping[str, Any] | None) -> list[str]:
-    """The texts that a call has, without words that an error may have by chance."""
+    """The long texts among the arguments; short ones may be in an error by chance."""
     values = (arguments or {}).values()
     return [value for value in values if isinstance(value, str) and len(value) >= LONG_ENOUGH]
 
 
 def _admitted(record: Mapping[str, Any], tool: str, what: str, *, has_failed: bool) -> None:
-    """A part that failed in a call is told of: the call fails, or says what it could not do."""
+    """A call in which a part failed must not be a plain success."""
     assert not (has_failed and record["status"] == "success"), f"{tool} hides in a success that the {what} failed"
 
 
 def _language_model(server: LLMServer) -> dict[str, Any]:
-    """One that is asked with secrets, and is not waited for."""
+    """Settings with secrets and short time limits."""
     address = server.url.replace("://", f"://ada:{PASSWORD}@")
     patience = {"timeout_seconds": 0.3, "wait_seconds": 0.3}
     return {"provider": "ollama", "model": "any", "base_url": address, "api_key": KEY, **patience}
@@ -215,7 +215,7 @@ def _wrong_calls(app: RunningApp, tool: str, arguments: Mapping[str, Any]) -> It
 
 
 class FaultyStore:
-    """A store each of whose methods ends in the same fault; it closes well."""
+    """A store whose methods all fail in the same way; only `close` works."""
 
     def __init__(self, fault: Callable[[], Awaitable[Any]]) -> None:
         self._fault = fault
@@ -233,9 +233,9 @@ class FaultyStore:
 
 
 class FaultyEmbedder(HashingEmbedder):
-    """An embedder that works until it is broken, and then says so with what is nobody's business.
+    """An embedder that works until `broken` is set; its error then contains a private path.
 
-    `failed` has the ids of the calls that it has failed.
+    `failed` has the ids of the calls in which it failed.
     """
 
     def __init__(self) -> None:
@@ -251,7 +251,7 @@ class FaultyEmbedder(HashingEmbedder):
 
 
 class WatchedExtractor:
-    """The extractor that asks a language model; `failed` has the ids of the calls that it has failed."""
+    """The extractor that asks a language model; `failed` has the ids of the calls in which it failed."""
 
     name = "watched"
 
@@ -273,8 +273,8 @@ class WatchedExtractor:
 class Faults:
     """A plugin that offers the stores `away://` and `silent://`, the embedder `faulty` and the extractor `watched`.
 
-    `reached` is set once the silent store was asked for something, to which it will never answer. `failed` has the ids of
-    the calls in which the language model failed.
+    `reached` is set by the first call of the silent store, which never returns. `failed` has the ids of the calls in
+    which the language model failed.
     """
 
     def __init__(self) -> None:

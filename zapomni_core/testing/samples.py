@@ -33,7 +33,7 @@ EXTRACTOR = "samples"
 
 
 def sample_vector(text: str, dimension: int = EMBEDDER.dimension) -> Vector:
-    """A unit vector: texts that share words are near each other."""
+    """A unit vector; texts that share words have similar ones."""
     total = np.zeros(dimension)
     for word in text.split() or [text]:
         seed = hashlib.blake2b(word.encode(), digest_size=8).digest()
@@ -42,7 +42,7 @@ def sample_vector(text: str, dimension: int = EMBEDDER.dimension) -> Vector:
 
 
 def sample_chunk(text: str, start: int = 0, end: int | None = None, **fields: Any) -> NewChunk:
-    """A chunk of a text whose terms are its words."""
+    """A chunk of a text, with its words as terms."""
     stop = len(text) if end is None else end
     part = text[start:stop]
     made: dict[str, Any] = {
@@ -54,7 +54,7 @@ def sample_chunk(text: str, start: int = 0, end: int | None = None, **fields: An
 
 
 def sample_memory(text: str, *chunks: NewChunk, **fields: Any) -> NewMemory:
-    """A memory of one chunk, or of these."""
+    """A memory with one chunk, or with these."""
     defaults: dict[str, Any] = {"metadata": {}, "embedder": EMBEDDER}
     fields = defaults | fields
     key = repr((text, sorted(fields["metadata"].items(), key=repr), fields.get("kind")))
@@ -63,39 +63,39 @@ def sample_memory(text: str, *chunks: NewChunk, **fields: Any) -> NewMemory:
 
 
 async def put(store: MemoryStore, memory: NewMemory, workspace: str = WORKSPACE) -> Added:
-    """What became of one memory that was added."""
+    """Add one memory."""
     (added,) = await store.add(workspace, [memory])
     return added
 
 
 async def delete(store: MemoryStore, memory_id: str, workspace: str = WORKSPACE) -> Memory | None:
-    """The memory, if it was not deleted before."""
+    """Delete a memory; None if it was deleted already."""
     return await store.change(workspace, memory_id, Change(deleted=True))
 
 
 async def restore(store: MemoryStore, memory_id: str, workspace: str = WORKSPACE) -> Memory | None:
-    """The memory that was brought back, if there was one to bring back."""
+    """Restore a deleted memory; None if there was none."""
     return await store.change(workspace, memory_id, Change(deleted=False))
 
 
 async def problems(store: Any) -> list[str]:
-    """What a store finds wrong with itself, if it can look."""
+    """The problems that the store's own check finds, if it has one."""
     return list(await store.check()) if hasattr(store, "check") else []
 
 
 async def purge_deleted(store: MemoryStore, workspace: str = WORKSPACE) -> int:
-    """Remove for good whatever is deleted; how many memories."""
+    """Purge all deleted memories; returns their number."""
     page = await store.list_memories(workspace, state="deleted")
     return await store.purge(workspace, [one.id for one in page.memories])
 
 
 async def add(store: MemoryStore, text: str, workspace: str = WORKSPACE, **fields: Any) -> str:
-    """The id of a memory that was added."""
+    """Add a text; returns the memory's id."""
     return (await put(store, sample_memory(text, **fields), workspace)).memory_id
 
 
 async def kept(store: MemoryStore, memory_id: str) -> Memory:
-    """A memory that must be there."""
+    """Get a memory that must exist."""
     memory = await store.get(WORKSPACE, memory_id)
     assert memory is not None
     return memory
@@ -111,7 +111,7 @@ async def ask(
     embedder: EmbedderIdentity = EMBEDDER,
     **fields: Any,
 ) -> Candidates:
-    """What a store proposes for some words and their vector, or for another vector or none."""
+    """The candidates for some words and their vector, or another vector, or none."""
     asked = tuple(words.split()) if terms is None else terms
     counts = await store.term_counts(workspace, asked)
     near = sample_vector(words) if vector is ... else vector
@@ -133,13 +133,13 @@ class Graphed(MemoryStore):
 
 
 def entity_in(text: str, name: str, kind: str = "thing") -> NewEntity:
-    """An entity at every place where a text spells it so."""
+    """An entity at every place where its name stands in the text."""
     places = [place for place in range(len(text)) if name and text.startswith(name, place)]
     return NewEntity(name=name, type=kind, spans=tuple((place, place + len(name)) for place in places))
 
 
 def said(text: str, *triple: str, extractor: str = EXTRACTOR, **fields: Any) -> Extraction:
-    """The whole text says one relation: subject, type and object, which it spells out."""
+    """An extraction with one relation (subject, type, object) and the whole text as its evidence."""
     subject, kind, target = triple
     relation = NewRelation(subject=subject, type=kind, object=target, basis="extracted", start=0, end=len(text))
     entities = tuple(entity_in(text, name) for name in dict.fromkeys((subject, target)))
@@ -147,27 +147,27 @@ def said(text: str, *triple: str, extractor: str = EXTRACTOR, **fields: Any) -> 
 
 
 def named(text: str, *names: str, kind: str = "thing", extractor: str = EXTRACTOR) -> Extraction:
-    """The text names these entities and says nothing of them."""
+    """An extraction with these entities and no relations."""
     return Extraction(extractor=extractor, entities=tuple(entity_in(text, name, kind) for name in names))
 
 
 async def extract(
     store: Graphed, *triple: str, when: datetime | None = None, workspace: str = WORKSPACE, **fields: Any
 ) -> str:
-    """The id of a new memory in which an extractor read one relation."""
+    """Add a memory with one extracted relation; returns its id."""
     text = " ".join(triple)
     memory = sample_memory(text, timestamp=when, key="", extraction=said(text, *triple, **fields))
     return (await put(store, memory, workspace)).memory_id
 
 
 async def mention(store: Graphed, text: str, *names: str, kind: str = "thing", workspace: str = WORKSPACE) -> str:
-    """The id of a new memory that names some entities."""
+    """Add a memory with some extracted entities; returns its id."""
     memory = sample_memory(text, key="", extraction=named(text, *names, kind=kind))
     return (await put(store, memory, workspace)).memory_id
 
 
 async def the(store: Graphed, name: str, workspace: str = WORKSPACE) -> Entity:
-    """The entity of a name, which must be there."""
+    """Get the entity of a name, which must exist."""
     (found,) = await store.graph.entities(workspace, [name])
     return found
 
@@ -175,11 +175,11 @@ async def the(store: Graphed, name: str, workspace: str = WORKSPACE) -> Entity:
 async def relations_of(
     store: Graphed, name: str, workspace: str = WORKSPACE, **wanted: Any
 ) -> list[tuple[int, Relation]]:
-    """The relations around the entity of a name, if it is there."""
+    """The relations around an entity, with their distance; none if it does not exist."""
     return (await store.graph.related(workspace, [name], **wanted)).relations
 
 
 async def triples(store: Graphed, name: str, workspace: str = WORKSPACE, **wanted: Any) -> list[str]:
-    """The same in words, in order."""
+    """The relations around an entity as text, in order."""
     found = await relations_of(store, name, workspace, **wanted)
     return [f"{one.subject.name} {one.type} {one.object.name}" for _, one in found]
