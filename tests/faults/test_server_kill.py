@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.serving import assert_found, fact, mark, servers, store_file
 from zapomni_core.embedding import DefaultEmbedder
-from zapomni_core.testing.stores import ask
+from zapomni_core.testing.samples import ask
 from zapomni_core.text.terms import terms
 from zapomni_db.sqlite import SQLiteStore
 

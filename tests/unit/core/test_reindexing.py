@@ -12,8 +12,7 @@ from zapomni_core.provider import Provider, Providers
 from zapomni_core.reindexing import reindex
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import put, sample_memory
 from zapomni_core.text.terms import VERSION
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import NewChunk, Question, TermCounts

@@ -10,8 +10,7 @@ from zapomni_core.embedding import Profile
 from zapomni_core.engine import LONGEST_QUERY
 from zapomni_core.errors import ProcessingError
 from zapomni_core.search import search
-from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import EMBEDDER, put, sample_chunk, sample_memory, sample_vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
 

@@ -13,7 +13,7 @@ from zapomni_core.errors import ProcessingError
 from zapomni_core.search import answer
 from zapomni_core.search.search import SearchRequest, search
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.stores import delete, put
+from zapomni_core.testing.samples import delete, put
 from zapomni_core.text.terms import query_terms, terms
 from zapomni_db.filters import Filter
 from zapomni_db.records import NewChunk, NewMemory

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import (
-    StoreContract,
+from zapomni_core.testing.samples import (
+    EMBEDDER,
+    WORKSPACE,
     add,
     ask,
     delete,
@@ -15,8 +15,12 @@ from zapomni_core.testing.stores import (
     purge_deleted,
     put,
     restore,
+    sample_chunk,
+    sample_memory,
+    sample_vector,
     searchable,
 )
+from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import EmbedderIdentity
 from zapomni_db.store import MemoryStore, Reembedding

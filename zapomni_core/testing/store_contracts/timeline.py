@@ -5,9 +5,21 @@ from itertools import permutations
 
 import pytest
 
-from zapomni_core.testing.extractions import Graphed, extract, relations_of, said, triples
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import StoreContract, delete, problems, purge_deleted, put, restore
+from zapomni_core.testing.samples import (
+    WORKSPACE,
+    Graphed,
+    delete,
+    extract,
+    problems,
+    purge_deleted,
+    put,
+    relations_of,
+    restore,
+    said,
+    sample_memory,
+    triples,
+)
+from zapomni_core.testing.store_contracts.store import StoreContract
 
 LIVED = [("Berlin", 2018), ("Paris", 2020), ("Rome", 2022)]
 

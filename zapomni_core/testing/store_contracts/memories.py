@@ -8,10 +8,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from zapomni_core.testing.forgetting import ForgettingContract
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import (
-    StoreContract,
+from zapomni_core.testing.samples import (
+    EMBEDDER,
+    WORKSPACE,
     ask,
     delete,
     kept,
@@ -19,8 +18,13 @@ from zapomni_core.testing.stores import (
     purge_deleted,
     put,
     restore,
+    sample_chunk,
+    sample_memory,
+    sample_vector,
     searchable,
 )
+from zapomni_core.testing.store_contracts.deletion import ForgettingContract
+from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db import store as files
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError, MemoryNotFoundError
 from zapomni_db.store import MemoryStore

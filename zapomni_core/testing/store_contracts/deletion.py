@@ -4,9 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from zapomni_core.testing.listing import ListingContract
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import delete, kept, problems, purge_deleted, put, restore, searchable
+from zapomni_core.testing.samples import (
+    WORKSPACE,
+    delete,
+    kept,
+    problems,
+    purge_deleted,
+    put,
+    restore,
+    sample_memory,
+    searchable,
+)
+from zapomni_core.testing.store_contracts.listing import ListingContract
 from zapomni_db.errors import MemoryNotFoundError
 from zapomni_db.store import MemoryStore
 

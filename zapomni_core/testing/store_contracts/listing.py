@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.search import SearchContract
-from zapomni_core.testing.stores import add, ask, delete, kept, put, restore
+from zapomni_core.testing.samples import WORKSPACE, add, ask, delete, kept, put, restore, sample_memory
+from zapomni_core.testing.store_contracts.search import SearchContract
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import NO_FILTER, Filter
 from zapomni_db.records import Change

@@ -1,14 +1,14 @@
-"""The contract of a plugin as a test class: subclass it, name the plugin, and pytest does the rest."""
+"""The contract of a plugin as a test class."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from zapomni_core.host.registry import lint
-from zapomni_core.testing.running import running
+from zapomni_core.testing.app import running
 
 
 class PluginContract:
-    """What every plugin must do.
+    """A plugin loads, starts and stops, and its tools read well and refuse wrong calls.
 
     ```python
     class TestContract(PluginContract):
@@ -22,7 +22,7 @@ class PluginContract:
     settings: ClassVar[Mapping[str, Any]] = {}
 
     async def test_it_loads_and_starts_and_stops(self) -> None:
-        """Whatever is wrong with its hooks, settings, tools, middleware or lifespan raises here."""
+        """Raises what is wrong with its hooks, settings, tools, middleware or lifespan."""
         async with running(self.plugin, name=self.name, settings=self.settings) as app:
             report = app.app.report.get(self.name)
         assert report is not None
@@ -30,12 +30,12 @@ class PluginContract:
         assert report.warnings == []
 
     async def test_its_tools_read_well(self) -> None:
-        """Lint: described parameters, stated annotations, a modest size."""
+        """The lint rules: parameters have descriptions, annotations are stated, the size is modest."""
         async with running(self.plugin, name=self.name, settings=self.settings) as app:
             assert [advice for tool in app.app.registry for advice in lint(tool)] == []
 
     async def test_its_tools_refuse_unknown_arguments_with_a_result(self) -> None:
-        """A wrong call is answered, never raised, and says what was wrong."""
+        """A wrong call returns an error result and raises nothing."""
         async with running(self.plugin, name=self.name, settings=self.settings) as app:
             for tool in app.tools:
                 result = await app.call(tool, {"no such argument": None})

@@ -9,9 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zapomni_core.testing.memories import ANY_TEXTS, LONE_SURROGATE
-from zapomni_core.testing.samples import WORKSPACE, sample_chunk, sample_memory
-from zapomni_core.testing.stores import StoreContract, ask, delete, problems, purge_deleted, put, restore, searchable
+from zapomni_core.testing.samples import (
+    WORKSPACE,
+    ask,
+    delete,
+    problems,
+    purge_deleted,
+    put,
+    restore,
+    sample_chunk,
+    sample_memory,
+    searchable,
+)
+from zapomni_core.testing.store_contracts.memories import ANY_TEXTS, LONE_SURROGATE
+from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter

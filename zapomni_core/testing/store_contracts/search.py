@@ -9,8 +9,20 @@ from typing import Any
 
 import pytest
 
-from zapomni_core.testing.samples import EMBEDDER, WORKSPACE, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import StoreContract, add, ask, delete, put, restore, searchable
+from zapomni_core.testing.samples import (
+    EMBEDDER,
+    WORKSPACE,
+    add,
+    ask,
+    delete,
+    put,
+    restore,
+    sample_chunk,
+    sample_memory,
+    sample_vector,
+    searchable,
+)
+from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.filters import Filter, Scalar
 from zapomni_db.records import Candidates

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import StoreContract, delete, problems, put
+from zapomni_core.testing.samples import WORKSPACE, delete, problems, put, sample_memory
+from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.records import Job, JobCounts, NewJob
 from zapomni_db.store import JobStore, MemoryStore

@@ -8,22 +8,29 @@ from typing import Any
 
 import pytest
 
-from zapomni_core.testing.extractions import (
+from zapomni_core.testing.samples import (
     EXTRACTOR,
+    WORKSPACE,
     Graphed,
+    add,
+    delete,
     entity_in,
     extract,
     mention,
     named,
+    problems,
+    purge_deleted,
+    put,
     relations_of,
+    restore,
     said,
+    sample_memory,
     the,
     triples,
 )
-from zapomni_core.testing.facts import FactContract
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import add, delete, problems, purge_deleted, put, restore
-from zapomni_core.testing.timelines import TimelineContract
+from zapomni_core.testing.store_contracts.fact_lifecycle import FactLifecycleContract
+from zapomni_core.testing.store_contracts.facts import FactContract
+from zapomni_core.testing.store_contracts.timeline import TimelineContract
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import MENTIONED_WITH, STATED, Extraction, GraphCounts, NewEntity
 
@@ -39,7 +46,7 @@ HOSTILE_NAMES = {
 }
 
 
-class GraphStoreContract(FactContract, TimelineContract):
+class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract):
     """What every store with a graph must do.
 
     ```python
