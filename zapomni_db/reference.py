@@ -84,7 +84,7 @@ class Workspace:
 class ReferenceStore:
     """A MemoryStore. Stores that are given the same dictionary keep the same memories."""
 
-    jobs = graph = conversations = None
+    jobs = graph = sessions = vectors = None
 
     def __init__(self, kept: dict[str, Workspace] | None = None) -> None:
         self._workspaces = {} if kept is None else kept

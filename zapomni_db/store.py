@@ -48,7 +48,18 @@ class MemoryStore(Protocol):
     """Keeps memories of many workspaces. Every method is durable or has failed when it returns.
 
     Raises DatabaseError, never a driver's own exception. A store connects on first use; `close` is idempotent.
+
+    `jobs`, `graph`, `sessions` and `vectors` are optional parts: None where a store has none, and the engine says so.
     """
+
+    @property
+    def jobs(self) -> JobStore | None: ...
+    @property
+    def graph(self) -> GraphStore | None: ...
+    @property
+    def sessions(self) -> SessionStore | None: ...
+    @property
+    def vectors(self) -> VectorStore | None: ...
 
     async def add(self, workspace: str, memories: Sequence[NewMemory]) -> list[Added]:
         """Keep memories with their chunks, vectors, terms and jobs, all or none, in one transaction.
@@ -131,8 +142,10 @@ class MemoryStore(Protocol):
     async def close(self) -> None: ...
 
 
-class Reembedding(Protocol):
+class VectorStore(Protocol):
     """Gives a workspace the vectors of another embedder while the old ones serve, and the terms of another analyser.
+
+    `store.vectors`; a store without it refuses to add memories while the embedder is away.
 
     Survives being killed at any moment. No method touches another workspace.
     """
@@ -182,7 +195,7 @@ class FileStore(Protocol):
 
 
 class JobStore(Protocol):
-    """A queue that survives its processes: `store.jobs`, where a store has one. Durable when a method returns.
+    """A queue that survives its processes: `store.jobs`. Durable when a method returns.
 
     A job is run by one worker at a time, who holds a lease on it: a worker that does not renew it in time has lost it, and
     another may claim it. So a job may be begun twice; what it does must have its effect once.
@@ -251,7 +264,7 @@ class JobStore(Protocol):
 
 
 class GraphStore(Protocol):
-    """Entities and relations that memories speak of: `store.graph`, where a store has one.
+    """Entities and relations that memories speak of: `store.graph`.
 
     Equal entities are one: names are compared by NFKC, case and white space. What only deleted or replaced memories say is not
     shown, and comes back with them. When a relation was true is computed from its live evidence (`zapomni_db.timeline`);
@@ -332,8 +345,8 @@ class GraphStore(Protocol):
         ...
 
 
-class ConversationStore(Protocol):
-    """Sessions, their messages, and documents with vectors of the caller's own: `store.conversations`, where a store has one.
+class SessionStore(Protocol):
+    """Sessions, their messages, and documents with vectors of the caller's own: `store.sessions`.
 
     A message or a document is a memory: it is searched, deleted, restored and purged like one, and leaves history and queries
     while it is deleted. Durable when a method returns.

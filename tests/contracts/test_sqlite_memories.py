@@ -1,7 +1,7 @@
 """The SQLite store keeps the contract of a memory store."""
 
 from zapomni_core.testing.memories import FileStoreContract, MemoryStoreContract
-from zapomni_core.testing.reembedding import ReembeddingContract
+from zapomni_core.testing.vectors import VectorStoreContract
 from zapomni_db.sqlite import SQLiteStore
 
 
@@ -15,6 +15,6 @@ class TestSQLiteFile(FileStoreContract):
         return SQLiteStore(tmp_path / "memory.db")
 
 
-class TestSQLiteReembedding(ReembeddingContract):
+class TestSQLiteReembedding(VectorStoreContract):
     async def make_store(self, tmp_path):
         return SQLiteStore(tmp_path / "memory.db")

@@ -26,7 +26,7 @@ KEY = "sk-hunter2-of-ada"
 PASSWORD = "sesame-of-ada"  # noqa: S105 (nobody's)
 SECRETS = (PRIVATE, KEY, PASSWORD)
 """What no answer may tell."""
-_PARTS = ("jobs", "graph", "conversations")
+_PARTS = ("jobs", "graph", "sessions", "vectors")
 
 
 class FaultyStore:

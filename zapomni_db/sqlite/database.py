@@ -8,21 +8,28 @@ import apsw
 
 from zapomni_db.errors import StoreReplacedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
-from zapomni_db.sqlite.connections import closed_on_error, last_change, one, open_connection, transaction
-from zapomni_db.sqlite.failures import damaged, held, shown, translated
+from zapomni_db.sqlite.connection import (
+    closed_on_error,
+    damaged,
+    held,
+    last_change,
+    one,
+    open_connection,
+    shown,
+    transaction,
+    translated,
+)
 from zapomni_db.sqlite.files import Footprint, make_file, real_path
-from zapomni_db.sqlite.gate import Gate
-from zapomni_db.sqlite.witness import MainFile, Note, Witness
+from zapomni_db.sqlite.lock import LockFile, MainFile, Note
 
 
 class Database:
-    """One file, its gate and its witness. Nothing is opened before the first `connect`."""
+    """One file and its lock file. Nothing is opened before the first `connect`."""
 
     def __init__(self, path: Path, patience: float) -> None:
         self.path = real_path(path)
         self._named = path
-        self.gate = Gate(self.path)
-        self._witness = Witness(self.path)
+        self.lock = LockFile(self.path)
         self._file: MainFile | None = None
         self._patience = patience
         self._preparing = threading.Lock()
@@ -55,19 +62,18 @@ class Database:
     def _is_overwritten(self) -> bool:
         return self._file is not None and self._file.is_overwritten()
 
-    def spare_overwritten(self, connection: apsw.Connection) -> None:
+    def skip_checkpoint_if_overwritten(self, connection: apsw.Connection) -> None:
         """See to it that closing the last connection does not mix what is in the -wal into a file that it does not belong to."""
         if self._is_overwritten():
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
     def note(self, note: Note) -> None:
         """Everything up to this is committed."""
-        self._witness.write(note)
+        self.lock.write_note(note)
 
     def close(self) -> None:
         """Let go of the files."""
-        self.gate.close()
-        self._witness.close()
+        self.lock.close()
         if self._file:
             self._file.close()
 
@@ -81,16 +87,16 @@ class Database:
 
     def _prepare(self) -> int:
         """See to it that there is a sound store of this version; the number of its file."""
-        make_file(self.path, self._witness)
+        make_file(self.path, self.lock)
         file = self.path.stat().st_ino
-        noted = self._witness.read()
+        noted = self.lock.read_note()
         with closing(open_connection(self.path)) as connection:
             if connection.readonly("main"):
                 raise StoreUnavailableError(
                     f"The store {shown(self.path)} is read-only: give this user the right to write it."
                 )
             if not self._is_current(connection):
-                with self.gate.hold(self._patience):
+                with self.lock.hold(self._patience):
                     self._adopt(connection)
             self._refuse_behind(noted, Note.parse(one(connection, "SELECT value FROM meta WHERE key = 'store'")))
         self._file = self._file or MainFile(self.path)
@@ -114,7 +120,7 @@ class Database:
         """Make the store; another process may have done so while this one waited."""
         if self._is_current(connection):
             return
-        if not connection.pragma("application_id") and self._witness.read():
+        if not connection.pragma("application_id") and self.lock.read_note():
             raise damaged(self.path, "nothing is in the file, but memories were kept in it: is its -wal missing?")
         if connection.pragma("journal_mode", "wal") != "wal":
             raise StoreUnavailableError(
@@ -140,7 +146,7 @@ class Database:
     def _refuse_behind(self, noted: Note | None, found: Note) -> None:
         """What was noted before is in the store now, or was lost."""
         missing = noted.commit - found.commit if noted and noted.store == found.store else 0
-        if missing > 0 and self._witness.read() == noted:
+        if missing > 0 and self.lock.read_note() == noted:
             raise damaged(
                 self.path,
                 f"its last {missing} changes are missing: its -wal was removed, or an old copy was put in its"

@@ -10,8 +10,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from zapomni_db.errors import StoreReplacedError, StoreUnavailableError
-from zapomni_db.sqlite.failures import damaged, shown, translate
-from zapomni_db.sqlite.witness import MainFile, Witness, first_in_wal
+from zapomni_db.sqlite.connection import damaged, shown, translate
+from zapomni_db.sqlite.lock import LockFile, MainFile, first_in_wal
 
 _SMALLEST = 512  # bytes of a page: SQLite would take a shorter file for a new one, and overwrite it
 _LONGEST_PATH, _LONGEST_NAME = 504, 247  # bytes: "-journal" comes behind them, within 512 and 255
@@ -50,26 +50,26 @@ def check_name(path: Path) -> None:
         )
 
 
-def make_file(path: Path, witness: Witness) -> None:
+def make_file(path: Path, lock: LockFile) -> None:
     """An empty file, readable by its owner alone, unless there is a file; nothing where one was and is no more."""
     check_name(path)
     if path.is_dir():
         raise StoreUnavailableError(f"The store {shown(path)} is a directory: name a file in it.")
     if path.exists() and not path.is_file():
         raise StoreUnavailableError(f"The store {shown(path)} is no file, but a device or the like: name a file.")
-    _refuse_lost(path, witness)
+    _refuse_lost(path, lock)
     _make_directory(path.parent)
     _refuse_mount(path)
     _refuse_other_names(path)
     if not path.exists():
-        witness.forget()
+        lock.erase_note()
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def _refuse_lost(path: Path, witness: Witness) -> None:
+def _refuse_lost(path: Path, lock: LockFile) -> None:
     """SQLite would take an emptied file for a new one, and would throw away the -wal of one that is missing or empty."""
-    noted = witness.read()
+    noted = lock.read_note()
     wal_size, size = size_of(wal_of(path)), size_of(path)
     if size >= _SMALLEST:
         _refuse_strange_wal(path, wal_size)
@@ -78,7 +78,7 @@ def _refuse_lost(path: Path, witness: Witness) -> None:
         raise damaged(path, "the file is too short")
     if wal_size:
         raise damaged(path, "the file is missing or empty, but its -wal is there")
-    if noted and path.is_file() and witness.read() == noted:  # else another process is making it just now
+    if noted and path.is_file() and lock.read_note() == noted:  # else another process is making it just now
         raise damaged(path, "the file is empty, but memories were kept in it")
 
 

@@ -142,7 +142,7 @@ async def test_an_interrupted_run_is_gone_on_with(engine, old, new, small_steps,
         await run
     assert (await engine.get_stats()).embedder == old.identity
     assert await found_by_vector(engine, old, FACTS[2]) == FACTS[2]
-    kept = (await engine.memories.pending("default", new.identity, 10))[1]
+    kept = (await engine.memories.vectors.pending("default", new.identity, 10))[1]
     assert kept < len(FACTS) or cut == 1
     assert await engine.reindex("new") == kept
     assert await found_by_vector(engine, new, FACTS[2]) == FACTS[2]

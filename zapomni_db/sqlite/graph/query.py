@@ -11,12 +11,13 @@ from typing import Any
 
 import apsw
 
+from zapomni_db.entity_names import key_of, words_of
 from zapomni_db.errors import InvalidInputError
-from zapomni_db.names import key_of, words_of
 from zapomni_db.records import MENTIONED_WITH, Direction, Entity, Evidence, GraphCounts, Relation, Surroundings
-from zapomni_db.sqlite.bodies import CUT, FIRST_PART, cut_body
-from zapomni_db.sqlite.connections import one, rows
+from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.graph.timeline import bound
+from zapomni_db.sqlite.texts import CUT, FIRST_PART
+from zapomni_db.sqlite.texts import cut as cut_text
 from zapomni_db.sqlite.values import (
     check_text,
     checked_micros,
@@ -353,7 +354,7 @@ def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> dict[
     evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
     for relation, memory, first, last, cut, memory_id, start, end, extractor, basis in found:
         if cut is None or len(cut) < last - first:  # it is in two parts of a long text
-            cut = cut_body(connection, memory, first, last)  # noqa: PLW2901  # the whole of it
+            cut = cut_text(connection, memory, first, last)  # noqa: PLW2901  # the whole of it
         piece = Evidence(memory_id, cut.decode(), start, end, extractor, basis)
         if piece not in evidence[relation]:  # stated with other dates
             evidence[relation].append(piece)

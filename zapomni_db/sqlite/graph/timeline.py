@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from zapomni_db.sqlite.connections import rows
+from zapomni_db.sqlite.connection import rows
 from zapomni_db.sqlite.values import from_json
 from zapomni_db.timeline import Period, Statement, timeline
 
