@@ -14,9 +14,8 @@ from rich.console import Console
 
 from tests.e2e.wire import ZAPOMNI, environment
 from zapomni_mcp.demo import demonstration
+from zapomni_mcp.demo.data import FACTS, LEAK, QUESTIONS, long_document
 from zapomni_mcp.demo.demonstration import Demonstration
-from zapomni_mcp.demo.facts import FACTS, QUESTIONS
-from zapomni_mcp.demo.notes import LEAK, long_document
 
 
 def demo_environment(home: Path, **variables: str) -> dict[str, str]:
@@ -47,7 +46,7 @@ def shown(home) -> subprocess.CompletedProcess[str]:
 def test_everything_holds(shown):
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert shown.stderr == ""
-    assert "Everything held" in shown.stdout
+    assert "All steps succeeded" in shown.stdout
 
 
 def test_every_question_is_shown_with_its_answer_score_and_time(shown):
@@ -87,8 +86,8 @@ def test_it_tells_of_a_server_that_fails(tmp_path):
     (tmp_path / "apsw.py").write_text("raise ImportError('this is no SQLite')")
     result = run_demo(tmp_path / "home", PYTHONPATH=str(tmp_path))
     assert result.returncode == 1, result.stdout
-    assert "It broke off: " in result.stdout
-    assert "NOT everything held" in result.stdout
+    assert "The server failed: " in result.stdout
+    assert "NOT all steps succeeded" in result.stdout
     assert "claude mcp add" not in result.stdout
     assert result.stderr == ""
 
@@ -181,7 +180,7 @@ async def test_interrupted_in_its_last_steps_it_ends_when_the_client_is_closed()
 def test_how_to_connect_can_be_copied_wherever_it_is_installed(monkeypatch, capsys):
     path = """/home/Ольга "O" d'Arc/zapomni"""
     monkeypatch.setattr(demonstration, "command", lambda: path)
-    demonstration.say_how_to_connect(Console(width=80))
+    demonstration.show_how_to_connect(Console(width=80))
     shown = capsys.readouterr().out.splitlines()
     (claude,) = (line for line in shown if "claude mcp add" in line)
     (servers,) = (line for line in shown if "mcpServers" in line)

@@ -1,5 +1,5 @@
-"""The command line: `zapomni` and its commands. Nothing but `serve` imports the MCP SDK."""
+"""The command line `zapomni`. Only `serve` imports the MCP SDK."""
 
-from zapomni_mcp.cli.starting import main
+from zapomni_mcp.cli.entry_point import main
 
 __all__ = ["main"]

@@ -1,4 +1,4 @@
-"""`zapomni backup` and `zapomni restore-backup`: a copy of the whole store, and the way back."""
+"""`zapomni backup` and `zapomni restore-backup`."""
 
 import sys
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from zapomni_mcp.cli.context import CommandContext, with_context
+from zapomni_mcp.cli.errors import InvalidRequest
 from zapomni_mcp.cli.options import shared_options
-from zapomni_mcp.cli.refusal import Refusal
-from zapomni_mcp.cli.session import Session, with_session
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -17,64 +17,64 @@ if TYPE_CHECKING:
 @click.command()
 @shared_options()
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite the file if it is there.")
-@with_session
-def backup(session: Session, target: Path, force: bool) -> None:
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+@with_context
+def backup(context: CommandContext, target: Path, force: bool) -> None:
     """Write a copy of the whole store, all workspaces, to a file.
 
-    Servers may go on working meanwhile; the copy is that of one moment.
+    Running servers may continue to write; the copy is a consistent snapshot.
     """
-    target = _allowed(target.absolute(), force=force)
+    target = _checked(target.absolute(), force=force)
 
     async def work(engine: "MemoryEngine") -> int:
         await engine.backup(target)
         size = target.stat().st_size
-        if session.as_json:
-            session.out.json({"target": str(target), "bytes": size})
+        if context.as_json:
+            context.out.json({"target": str(target), "bytes": size})
         else:
-            session.out.text(f"Wrote {target} ({size / 2**20:.1f} MB).")
+            context.out.text(f"Wrote {target} ({size / 2**20:.1f} MB).")
         return 0
 
-    session.run(work)
+    context.run(work)
 
 
 @click.command()
 @shared_options()
 @click.argument("source", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@with_session
-def restore_backup(session: Session, source: Path, yes: bool) -> None:
-    """Put a backup in the place of the store.
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@with_context
+def restore_backup(context: CommandContext, source: Path, yes: bool) -> None:
+    """Replace the store by a backup.
 
-    The store that was there is kept beside it. Servers that are running must be started again.
+    The previous store is kept beside it. Running servers must be restarted.
     """
     if not yes:
-        _ask(source)
+        _confirm(source)
 
     async def work(engine: "MemoryEngine") -> int:
         aside = await engine.restore_backup(source)
-        if session.as_json:
-            session.out.json({"source": str(source), "before": None if aside is None else str(aside)})
+        if context.as_json:
+            context.out.json({"source": str(source), "before": None if aside is None else str(aside)})
         else:
-            session.out.text(f"The store is the backup {source} now.")
+            context.out.text(f"Restored the store from {source}.")
             if aside is not None:
-                session.out.text(f"What was there before is {aside}. Start the servers that are running again.")
+                context.out.text(f"The previous store is {aside}. Restart running servers.")
         return 0
 
-    session.run(work)
+    context.run(work)
 
 
-def _ask(source: Path) -> None:
+def _confirm(source: Path) -> None:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Refusal("This replaces the whole store, and there is no terminal to ask on: add --yes")
-    click.confirm(f"Put {source} in the place of the whole store, all workspaces?", abort=True, err=True)
+        raise InvalidRequest("This replaces the whole store, and there is no terminal to confirm it on; use --yes")
+    click.confirm(f"Replace the whole store, all workspaces, by {source}?", abort=True, err=True)
 
 
-def _allowed(target: Path, *, force: bool) -> Path:
+def _checked(target: Path, *, force: bool) -> Path:
     if target.is_dir():
-        raise Refusal(f"{target} is a directory; name a file in it")
+        raise InvalidRequest(f"{target} is a directory; name a file in it")
     if not target.parent.is_dir():
-        raise Refusal(f"There is no directory {target.parent}")
+        raise InvalidRequest(f"directory {target.parent} does not exist")
     if target.exists() and not force:
-        raise Refusal(f"{target} is there already; --force overwrites it")
+        raise InvalidRequest(f"{target} exists; use --force to overwrite it")
     return target

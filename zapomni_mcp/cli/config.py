@@ -1,8 +1,8 @@
-"""`zapomni config`: the settings in effect, and where each came from."""
+"""`zapomni config`: the settings in effect and their origins."""
 
 import click
 
-from zapomni_mcp.cli.composition import read_config
+from zapomni_mcp.cli.context import read_config
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.cli.output import Output
 
@@ -14,7 +14,7 @@ from zapomni_mcp.cli.output import Output
 def config(options: Options, as_json: bool) -> None:
     """Show the settings in effect and where each came from.
 
-    Secrets are masked, and so is what plugins are told: zapomni plugins show NAME asks the plugin what is secret.
+    Secrets and all settings of plugins are masked. zapomni plugins show NAME masks only what the plugin calls secret.
     """
     from zapomni_mcp.config import dump, settings_file
 
@@ -26,8 +26,8 @@ def config(options: Options, as_json: bool) -> None:
         settings = [{"key": key, "value": value, "origin": origin} for key, value, origin in rows]
         out.json({"file": str(file), "exists": loaded.file is not None, "settings": settings})
         return
-    out.text(f"Settings file: {file}" + (" (not there; it would be read)" if loaded.file is None else ""))
+    out.text(f"Settings file: {file}" + (" (does not exist)" if loaded.file is None else ""))
     out.text("")
     short = {str(loaded.file): "the file"}
     cells = [(key, short.get(origin, origin), value) for key, value, origin in rows]
-    out.table(("KEY", "FROM", "VALUE"), cells, whole=True)
+    out.table(("KEY", "FROM", "VALUE"), cells, full=True)

@@ -1,4 +1,4 @@
-"""`zapomni demo`: Zapomni at work, on a store of its own."""
+"""`zapomni demo`: a demonstration on a temporary store."""
 
 import asyncio
 import signal
@@ -12,9 +12,9 @@ import click
 
 @click.command()
 def demo() -> None:
-    """See Zapomni at work: it remembers, is asked, is killed, and has lost nothing.
+    """Show how Zapomni stores, finds and survives a crash.
 
-    Uses a temporary store; nothing of yours is read or touched. Exits with 1 when something did not hold.
+    Uses a temporary store and reads none of your settings or memories. Exits with 1 if a step failed.
     """
     from zapomni_mcp.demo import demonstrate
 
@@ -22,32 +22,32 @@ def demo() -> None:
 
 
 async def _exit_code(demonstration: Coroutine[Any, Any, bool]) -> int:
-    """0 where everything held. A signal that asks the process to end lets the demonstration take away its store first."""
-    showing = asyncio.ensure_future(demonstration)
-    heard: list[int] = []
+    """0 if every step succeeded. On a signal the demonstration first removes its store."""
+    task = asyncio.ensure_future(demonstration)
+    received: list[int] = []
 
     def end(number: int) -> None:
-        heard.append(number)
-        showing.cancel()
+        received.append(number)
+        task.cancel()
 
-    for number in _ending_signals():
+    for number in _termination_signals():
         asyncio.get_running_loop().add_signal_handler(number, partial(end, number))
     try:
-        return 0 if await showing else 1
+        return 0 if await task else 1
     except asyncio.CancelledError:
-        if heard:
-            return 128 + heard[0]
+        if received:
+            return 128 + received[0]
         raise
 
 
 if sys.platform == "win32":
 
-    def _ending_signals() -> tuple[signal.Signals, ...]:
+    def _termination_signals() -> tuple[signal.Signals, ...]:
         return ()
 
 else:
 
-    def _ending_signals() -> tuple[signal.Signals, ...]:
-        """Ctrl-C is asyncio's own; a signal that whoever started us ignores, as `nohup` does, stays ignored."""
+    def _termination_signals() -> tuple[signal.Signals, ...]:
+        """Without Ctrl-C, which asyncio handles; a signal that is ignored, as under `nohup`, stays ignored."""
         both = (signal.SIGTERM, signal.SIGHUP)
         return tuple(number for number in both if signal.getsignal(number) is not signal.SIG_IGN)

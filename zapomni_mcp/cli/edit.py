@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zapomni_mcp.cli.add import follow, read_text, show_added
-from zapomni_mcp.cli.options import shared_options
-from zapomni_mcp.cli.output import one_line
-from zapomni_mcp.cli.progress import Progress
-from zapomni_mcp.cli.refusal import Refusal
-from zapomni_mcp.cli.session import Session, with_session
-from zapomni_mcp.cli.text import TEXT
+from zapomni_mcp.cli.add import read_text, show_added, show_progress
+from zapomni_mcp.cli.context import CommandContext, with_context
+from zapomni_mcp.cli.errors import InvalidRequest
+from zapomni_mcp.cli.options import TEXT, shared_options
+from zapomni_mcp.cli.output import Progress, one_line
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
@@ -30,14 +28,14 @@ NOT_CHANGED = "Nothing was changed."
 @shared_options()
 @click.argument("memory_id", metavar="ID")
 @click.option(
-    "--set", "changes", type=TEXT, multiple=True, metavar="KEY=VALUE", help="Set metadata to a JSON value, else text."
+    "--set", "changes", type=TEXT, multiple=True, metavar="KEY=VALUE", help="Set metadata to a JSON value or a string."
 )
 @click.option("--unset", "remove", type=TEXT, multiple=True, metavar="KEY", help="Remove a key of the metadata.")
 @click.option("--tag", "add_tags", type=TEXT, multiple=True, metavar="TAG", help="Add a tag.")
 @click.option("--untag", "remove_tags", type=TEXT, multiple=True, metavar="TAG", help="Remove a tag.")
-@with_session
+@with_context
 def edit(
-    session: Session,
+    context: CommandContext,
     memory_id: str,
     *,
     changes: tuple[str, ...],
@@ -47,11 +45,11 @@ def edit(
 ) -> None:
     """Edit a memory: its text in $VISUAL or $EDITOR, or its metadata with the options.
 
-    A saved text becomes a new version, which replaces the old one and has the same metadata. The options, which may be
-    repeated, change the metadata in place and open no editor. Of a message or a document only the metadata can be changed.
+    A saved text becomes a new version with the same metadata, which replaces the old one. The options, which may be
+    repeated, change the metadata in place and open no editor. Messages and documents: only the metadata can be changed.
     """
     if not (changes or remove or add_tags or remove_tags):
-        _edit_text(session, memory_id)
+        _edit_text(context, memory_id)
         return
     metadata = _parse(changes, remove, memory_id)
 
@@ -61,15 +59,15 @@ def edit(
             memory_id, metadata, remove=remove, add_tags=add_tags, remove_tags=remove_tags
         )
         changed = json.dumps(dict(after.metadata)) != json.dumps(dict(before.metadata))
-        if session.as_json:
-            session.json({"changed": changed, "memory_id": after.id, "replaced": None, "metadata": after.metadata})
+        if context.as_json:
+            context.json({"changed": changed, "memory_id": after.id, "replaced": None, "metadata": after.metadata})
             return 0
-        session.out.text(f"Changed: {after.id}" if changed else NOT_CHANGED)
+        context.out.text(f"Changed: {after.id}" if changed else NOT_CHANGED)
         for key, value in after.metadata.items():
-            session.out.text(one_line(f"{key}: {json.dumps(value, ensure_ascii=False)}"))
+            context.out.text(one_line(f"{key}: {json.dumps(value, ensure_ascii=False)}"))
         return 0
 
-    session.run(work)
+    context.run(work)
 
 
 def _parse(changes: Sequence[str], remove: Sequence[str], memory_id: str) -> dict[str, Any]:
@@ -84,9 +82,9 @@ def _parse(changes: Sequence[str], remove: Sequence[str], memory_id: str) -> dic
     if twice := sorted({key for key in keys if keys.count(key) > 1}):
         raise click.UsageError(f"{', '.join(twice)}: given more than once in --set and --unset.")
     if indexed := next((key for key in keys if key in INDEXED), None):
-        raise Refusal(
+        raise InvalidRequest(
             f"{indexed} is part of the search index and cannot be changed in place.\n"
-            f"Add a new version with the metadata that it shall have, such as"
+            f"Add a new version with the metadata that you want, such as"
             f" zapomni get {memory_id} | zapomni add - --{indexed} ... --replaces {memory_id}"
         )
     return {key: _value(value) for key, _, value in pairs}
@@ -99,39 +97,39 @@ def _value(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(name)  # NaN is no JSON, so it is text
+    raise ValueError(name)  # NaN is not JSON, so it is a string
 
 
-def _edit_text(session: Session, memory_id: str) -> None:
+def _edit_text(context: CommandContext, memory_id: str) -> None:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Refusal(
-            "There is no terminal to edit on.\n"
-            "--set, --unset, --tag and --untag change metadata without one; zapomni add - --replaces ID takes a new text."
+        raise InvalidRequest(
+            "Editing a text needs a terminal.\n"
+            "--set, --unset, --tag and --untag change metadata without one; zapomni add - --replaces ID stores a new text."
         )
 
-    async def look(engine: "MemoryEngine") -> "Memory":
+    async def find(engine: "MemoryEngine") -> "Memory":
         return await engine.get_memory(memory_id)
 
-    memory = session.look(look)
+    memory = context.query(find)
     _check_editable(memory)
-    file = _written(memory.text)
+    file = _temporary_file(memory.text)
     try:
         click.edit(filename=str(file))
-        _save(session, memory, read_text(file), file)
+        _save(context, memory, read_text(file), file)
     finally:
-        _tidy(file, memory.text)
+        _remove_unless_edited(file, memory.text)
 
 
 def _is_new(text: str, before: str) -> bool:
-    """Whether a text is another one, however an editor ends its lines and the last of them."""
+    """Whether a text has changed, apart from its line endings and blank space at the end."""
     lines = text.rstrip().splitlines()
     return bool(lines) and lines != before.rstrip().splitlines()
 
 
 def _check_editable(memory: "Memory") -> None:
     if memory.kind != "memory":
-        raise Refusal(
-            f"memory {memory.id} is a {memory.kind}: its text stays as it was stored, because a new version"
+        raise InvalidRequest(
+            f"memory {memory.id} is a {memory.kind}: its text cannot be changed, because a new version"
             f" would lose its place among the {memory.kind}s.\n"
             "Its metadata can be changed with --set, --unset, --tag and --untag."
             f" To correct what it says, run: zapomni add TEXT --replaces {memory.id}"
@@ -142,14 +140,14 @@ def _check_editable(memory: "Memory") -> None:
         raise click.ClickException(f"memory {memory.id} was replaced by {memory.replaced_by}; edit that one")
 
 
-def _written(text: str) -> Path:
-    """A file of the user's own with the text."""
+def _temporary_file(text: str) -> Path:
+    """A temporary file with the text, which only the user can read."""
     with NamedTemporaryFile("w", encoding="utf-8", newline="", prefix="zapomni-", suffix=".txt", delete=False) as file:
         file.write(f"{text}\n")
     return Path(file.name)
 
 
-def _tidy(file: Path, before: str) -> None:
+def _remove_unless_edited(file: Path, before: str) -> None:
     """Remove the file, unless it holds an edited text that was not stored."""
     if not file.exists():
         return
@@ -160,29 +158,29 @@ def _tidy(file: Path, before: str) -> None:
         file.unlink()
 
 
-def _save(session: Session, memory: "Memory", text: str, file: Path) -> None:
+def _save(context: CommandContext, memory: "Memory", text: str, file: Path) -> None:
     """Store the text as a new version, and then remove the file."""
     if not _is_new(text, memory.text):
-        if session.as_json:
-            session.json({"changed": False, "memory_id": memory.id, "replaced": None, "metadata": memory.metadata})
+        if context.as_json:
+            context.json({"changed": False, "memory_id": memory.id, "replaced": None, "metadata": memory.metadata})
         else:
-            session.out.text(NOT_CHANGED if text.strip() else f"The text is empty. {NOT_CHANGED}")
+            context.out.text(NOT_CHANGED if text.strip() else f"The text is empty. {NOT_CHANGED}")
         return
 
     async def work(engine: "MemoryEngine") -> int:
         with Progress() as progress:
-            follow(progress)
+            show_progress(progress)
             result = await engine.add_memory(text, memory.metadata, replaces=memory.id)
-        _stored(session, memory, result, file)
+        _show_version(context, memory, result, file)
         return 0
 
-    session.run(work)
+    context.run(work)
 
 
-def _stored(session: Session, memory: "Memory", result: "MemoryResult", file: Path) -> None:
+def _show_version(context: CommandContext, memory: "Memory", result: "MemoryResult", file: Path) -> None:
     file.unlink()
-    if session.as_json:
+    if context.as_json:
         document = {"changed": True, "memory_id": result.memory_id, "replaced": result.replaced}
-        session.json(document | {"metadata": memory.metadata})
+        context.json(document | {"metadata": memory.metadata})
     else:
-        show_added(session, result)
+        show_added(context, result)

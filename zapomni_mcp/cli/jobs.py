@@ -1,4 +1,4 @@
-"""`zapomni jobs`: look at work that is queued, try it again, drop it."""
+"""`zapomni jobs`: list, show, retry and drop queued work."""
 
 import json
 from collections.abc import Iterable
@@ -8,62 +8,67 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from zapomni_db.records import JobState
-from zapomni_mcp.cli.options import Options, refuse_for_another, shared_options
+from zapomni_mcp.cli.context import CommandContext, with_context
+from zapomni_mcp.cli.errors import InvalidRequest
+from zapomni_mcp.cli.options import Options, reject_before_subcommand, shared_options
 from zapomni_mcp.cli.output import Output, one_line
-from zapomni_mcp.cli.refusal import Refusal
-from zapomni_mcp.cli.session import Session, with_session
 
 if TYPE_CHECKING:
     from zapomni_core.engine import MemoryEngine
     from zapomni_db.records import Job
 
-MOST = 10_000
+MAX_LISTED = 10_000
 UNFINISHED: tuple[JobState, ...] = ("queued", "running", "failed")
 
 
 @click.group(invoke_without_command=True)
 @shared_options()
 @click.option("--state", type=click.Choice(get_args(JobState)), help="Only jobs in this state.")
-@click.option("--all", "everything", is_flag=True, help="Also jobs that are done.")
+@click.option("--all", "everything", is_flag=True, help="Include jobs that are done.")
 @click.option("--kind", metavar="KIND", help="Only jobs of this kind.")
 @click.option(
-    "--limit", type=click.IntRange(1, MOST), default=100, show_default=True, metavar="N", help="At most so many."
+    "--limit",
+    type=click.IntRange(1, MAX_LISTED),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Most jobs to list.",
 )
-@click.option("--workspace", metavar="NAME", help="Work in this workspace instead of the one in the settings.")
+@click.option("--workspace", metavar="NAME", help="Use this workspace instead of the one in the settings.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 @click.pass_context
 def jobs(ctx: click.Context, /, workspace: str | None, as_json: bool, **wanted: Any) -> None:
-    """List the jobs that are queued, running or failed, the newest first.
+    """List queued, running and failed jobs, newest first.
 
-    Those that are done are counted.
+    Jobs that are done are only counted.
     """
     if ctx.invoked_subcommand is not None:
-        refuse_for_another(ctx)
+        reject_before_subcommand(ctx)
         return
-    session = Session(Output(), ctx.ensure_object(Options), workspace, as_json)
+    context = CommandContext(Output(), ctx.ensure_object(Options), workspace, as_json)
 
     async def work(engine: "MemoryEngine") -> int:
-        found, done = await _chosen(engine, **wanted)
-        session.json({"jobs": found, "done_not_listed": done}) if session.as_json else _show(session.out, found, done)
+        found, done = await _select(engine, **wanted)
+        context.json({"jobs": found, "done_not_listed": done}) if context.as_json else _show(context.out, found, done)
         return 0
 
-    session.run(work)
+    context.run(work)
 
 
-async def _chosen(
+async def _select(
     engine: "MemoryEngine", *, state: JobState | None, everything: bool, kind: str | None, limit: int
 ) -> "tuple[list[Job], int]":
-    """The jobs to list, and how many that are done are left out."""
+    """The jobs to list, and the number of finished jobs that are not listed."""
     if state or everything:
-        return await _listed(engine, (state,) if state else get_args(JobState), kind, limit), 0
-    done = await _listed(engine, ("done",), kind, MOST)
-    return await _listed(engine, UNFINISHED, kind, limit), len(done)
+        return await _list(engine, (state,) if state else get_args(JobState), kind, limit), 0
+    done = await _list(engine, ("done",), kind, MAX_LISTED)
+    return await _list(engine, UNFINISHED, kind, limit), len(done)
 
 
-async def _listed(engine: "MemoryEngine", states: Iterable[JobState], kind: str | None, limit: int) -> "list[Job]":
-    """The newest jobs; those of a kind that are for the extractor here are of that kind too."""
+async def _list(engine: "MemoryEngine", states: Iterable[JobState], kind: str | None, limit: int) -> "list[Job]":
+    """The newest jobs. A kind includes the jobs of that kind for this extractor."""
     kinds = [kind] if kind is None or ":" in kind else [kind, engine.reading_kind(kind)]
-    found: dict[str, Job] = {}  # one that changes its state meanwhile is found twice
+    found: dict[str, Job] = {}  # a job that changes its state meanwhile is found twice
     for state, one in product(states, kinds):
         found |= {job.id: job for job in await engine.jobs.list(engine.workspace, state=state, kind=one, limit=limit)}
     return sorted(found.values(), key=lambda job: job.created_at, reverse=True)[:limit]
@@ -72,67 +77,67 @@ async def _listed(engine: "MemoryEngine", states: Iterable[JobState], kind: str 
 @jobs.command()
 @shared_options()
 @click.argument("job_id", metavar="ID")
-@with_session
-def show(session: Session, job_id: str) -> None:
-    """Show all that is known of a job."""
+@with_context
+def show(context: CommandContext, job_id: str) -> None:
+    """Show the details of a job."""
 
     async def work(engine: "MemoryEngine") -> int:
         job = await engine.get_job(job_id)
-        if session.as_json:
-            session.json(job)
+        if context.as_json:
+            context.json(job)
         else:
-            session.out.text("\n".join(one_line(line) for line in _about(job)))
+            context.out.text("\n".join(one_line(line) for line in _about(job)))
         return 0
 
-    session.run(work)
+    context.run(work)
 
 
 @jobs.command()
 @shared_options()
 @click.argument("job_ids", nargs=-1, metavar="[ID...]")
-@click.option("--all", "everything", is_flag=True, help="All jobs that have failed, or wait for later.")
-@with_session
-def retry(session: Session, job_ids: tuple[str, ...], everything: bool) -> None:
-    """Queue failed jobs anew, and try now what waits for later.
+@click.option("--all", "everything", is_flag=True, help="All jobs that have failed or are postponed.")
+@with_context
+def retry(context: CommandContext, job_ids: tuple[str, ...], everything: bool) -> None:
+    """Queue failed jobs again, and postponed jobs for now.
 
-    A server does them. Exits with 1 when one of those named has neither failed nor waits.
+    A server runs them. Exits with 1 if a named job has neither failed nor is postponed.
     """
     if bool(job_ids) == everything:
-        raise Refusal("Name the jobs that are to be tried again, or say --all")
+        raise InvalidRequest("Give the IDs of the jobs to retry, or --all")
 
     async def work(engine: "MemoryEngine") -> int:
         wanted = None if everything else list(job_ids)
         queued = await engine.jobs.retry(engine.workspace, wanted)
-        return _tell(
-            session, "queued", queued, job_ids, "not there, neither failed nor waiting, or queued under the same key"
+        return _report(
+            context, "queued", queued, job_ids, "missing, neither failed nor waiting, or queued under the same key"
         )
 
-    session.run(work)
+    context.run(work)
 
 
 @jobs.command()
 @shared_options()
 @click.argument("job_ids", nargs=-1, required=True, metavar="ID...")
-@with_session
-def drop(session: Session, job_ids: tuple[str, ...]) -> None:
-    """Forget jobs that do not run: they will not be done.
+@with_context
+def drop(context: CommandContext, job_ids: tuple[str, ...]) -> None:
+    """Remove jobs that are not running.
 
-    Exits with 1 when one is not there, or runs.
+    Exits with 1 if one does not exist or is running.
     """
 
     async def work(engine: "MemoryEngine") -> int:
         dropped = await engine.jobs.drop(engine.workspace, job_ids)
-        return _tell(session, "dropped", dropped, job_ids, "not there, or running")
+        return _report(context, "dropped", dropped, job_ids, "missing or running")
 
-    session.run(work)
+    context.run(work)
 
 
-def _tell(session: Session, done: str, count: int, job_ids: tuple[str, ...], why_not: str) -> int:
-    """Print how many jobs were changed, and tell of the others; the exit code."""
-    if session.as_json:
-        session.out.json({done: count})
+def _report(context: CommandContext, done: str, count: int, job_ids: tuple[str, ...], why_not: str) -> int:
+    """Print how many jobs were changed and how many were not; return the exit code."""
+    if context.as_json:
+        context.out.json({done: count})
     else:
-        session.out.text(f"{done.capitalize()} {_jobs(count)}.")
+        context.out.text(f"{done.capitalize()} {_jobs(count)}.")
     left = len(set(job_ids)) - count if job_ids else 0
     if left:
         click.echo(f"Error: {_jobs(left)} not {done}: {why_not}", err=True)
@@ -141,16 +146,16 @@ def _tell(session: Session, done: str, count: int, job_ids: tuple[str, ...], why
 
 def _show(out: Output, found: "list[Job]", done: int) -> None:
     if found:
-        rows = [(job.id, job.kind, job.state, f"{job.created_at:%m-%d %H:%M}", _told(job)) for job in found]
-        out.table(("JOB", "KIND", "STATE", "QUEUED", "ABOUT"), rows, whole=True)
+        rows = [(job.id, job.kind, job.state, f"{job.created_at:%m-%d %H:%M}", _status(job)) for job in found]
+        out.table(("JOB", "KIND", "STATE", "QUEUED", "ABOUT"), rows, full=True)
     if done:
-        out.text(f"{_jobs(done)} done, which --all lists.")
+        out.text(f"{_jobs(done)} done; --all lists them.")
     elif not found:
         out.text("No jobs.")
 
 
-def _told(job: "Job") -> str:
-    """What there is to say of a job in a few words."""
+def _status(job: "Job") -> str:
+    """The progress of a running job, the error of any other."""
     if job.state == "running":
         return " ".join(part for part in ("" if job.progress is None else f"{job.progress:.0%}", job.message) if part)
     return job.error
@@ -163,8 +168,8 @@ def _about(job: "Job") -> list[str]:
         lines.append(f"not before: {job.not_before:%Y-%m-%d %H:%M:%S} UTC")
     if job.postponed_since:
         lines.append(f"postponed since: {job.postponed_since:%Y-%m-%d %H:%M:%S} UTC")
-    told = {"progress": job.progress and f"{job.progress:.0%}", "message": job.message, "last error": job.error}
-    lines += [f"{key}: {value}" for key, value in told.items() if value]
+    optional = {"progress": job.progress and f"{job.progress:.0%}", "message": job.message, "last error": job.error}
+    lines += [f"{key}: {value}" for key, value in optional.items() if value]
     lines.append(f"payload: {json.dumps(dict(job.payload), ensure_ascii=False)}")
     if job.result is not None:
         lines.append(f"result: {json.dumps(dict(job.result), ensure_ascii=False)}")

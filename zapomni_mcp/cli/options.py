@@ -1,6 +1,7 @@
-"""Options that several commands take: all of them before their name or after it, and filters."""
+"""Options that several commands share, and the types of their values."""
 
 import functools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from zapomni_mcp.cli.json_object import combined, json_object
-from zapomni_mcp.cli.refusal import Refusal
-from zapomni_mcp.cli.text import TEXT
+from zapomni_mcp.cli.errors import InvalidRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -20,7 +19,7 @@ _FILTERS = ("tags", "source", "author", "conversation", "kind", "date_from", "da
 
 @dataclass(slots=True)
 class Options:
-    """What was given; the object that click hands to the commands."""
+    """The shared options that were given; click's `obj`."""
 
     config: Path | None = None
     env_file: Path | None = None
@@ -30,15 +29,15 @@ class Options:
 
 
 def shared_options(*, hidden: bool = True) -> Callable[[Command], Command]:
-    """Give a command the options; where they are hidden, its help leaves them to that of `zapomni`."""
+    """Give a command the shared options; hidden ones are listed only in the help of `zapomni` itself."""
     file = click.Path(path_type=Path)
     plugin = click.Path(path_type=Path, exists=True, dir_okay=False)
     options = [
-        _option("--config", type=file, metavar="FILE", help="Read this settings file."),
+        _option("--config", type=file, metavar="FILE", help="Read settings from this file."),
         _option("--env-file", type=file, metavar="FILE", help="Add the variables in this file to the environment."),
-        _option("--plugin", type=plugin, metavar="FILE.py", multiple=True, help="Take this file as a plugin, too."),
-        _option("--strict", is_flag=True, help="Take any plugin that fails for an error."),
-        _option("--no-plugins", is_flag=True, help="Safe mode: take no installed plugin, only --plugin."),
+        _option("--plugin", type=plugin, metavar="FILE.py", multiple=True, help="Load this file as a plugin, too."),
+        _option("--strict", is_flag=True, help="Treat any plugin failure as an error."),
+        _option("--no-plugins", is_flag=True, help="Safe mode: load no installed plugin, only --plugin."),
     ]
 
     def decorate(command: Command) -> Command:
@@ -51,13 +50,13 @@ def shared_options(*, hidden: bool = True) -> Callable[[Command], Command]:
 
 def _option(name: str, **attributes: Any) -> Callable[..., Callable[[Command], Command]]:
     def make(*, hidden: bool) -> Callable[[Command], Command]:
-        return click.option(name, expose_value=False, callback=_note, hidden=hidden, **attributes)
+        return click.option(name, expose_value=False, callback=_collect, hidden=hidden, **attributes)
 
     return make
 
 
-def _note(ctx: click.Context, option: click.Parameter, value: Any) -> None:
-    """Keep what was given; an option after the command adds to the ones before it."""
+def _collect(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    """Store a value; an option after the command's name adds to those before it."""
     options = ctx.ensure_object(Options)
     if option.name == "plugin":
         options.plugin += value
@@ -65,8 +64,41 @@ def _note(ctx: click.Context, option: click.Parameter, value: Any) -> None:
         setattr(options, str(option.name), value)
 
 
+class _Text(click.types.StringParamType):
+    """A string that is not empty: an empty one usually comes from an unset variable in a script."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = super().convert(value, param, ctx)
+        if not text:
+            self.fail("must not be empty; omit the option instead", param, ctx)
+        return text
+
+
+TEXT = _Text()
+
+
+def json_object(_ctx: click.Context, _option: click.Parameter, value: str | None) -> dict[str, Any]:
+    """Parse a JSON object; empty if the option was not given. For click's `callback`."""
+    if value is None:
+        return {}
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        raise click.BadParameter("invalid JSON") from None
+    if not isinstance(parsed, dict):
+        raise click.BadParameter('must be a JSON object, such as \'{"project": "garden"}\'')
+    return parsed
+
+
+def combined(from_json: dict[str, Any], given: dict[str, Any], option: str) -> dict[str, Any]:
+    """The values of a JSON option and of the other options; a usage error if a key is in both."""
+    if twice := sorted(from_json.keys() & given.keys()):
+        raise click.UsageError(f"{', '.join(twice)}: given both in {option} and by an option of its own; choose one.")
+    return from_json | given
+
+
 def with_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that narrow down memories, as one argument `filters`."""
+    """Give a command the options that filter memories, as one argument `filters`."""
 
     @click.option(
         "--tag", "tags", type=TEXT, multiple=True, metavar="TAG", help="Only with this tag; repeated, with all of them."
@@ -78,21 +110,21 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("--kind", type=TEXT, multiple=True, help="Only memory, message or document; repeated, any of them.")
     @click.option("--from", "date_from", type=TEXT, metavar="DATE", help="Only from this day on: 2026-05-08.")
-    @click.option("--to", "date_to", type=TEXT, metavar="DATE", help="Only up to this day, which counts too.")
+    @click.option("--to", "date_to", type=TEXT, metavar="DATE", help="Only up to and including this day.")
     @click.option(
-        "--filter", "more", callback=json_object, metavar="JSON", help="Only where metadata says so: a JSON object."
+        "--filter", "more", callback=json_object, metavar="JSON", help="Only with this metadata: a JSON object."
     )
     @functools.wraps(command)
     def wrapped(*arguments: Any, more: dict[str, Any], **given: Any) -> None:
-        wanted = {key: given.pop(key) for key in _FILTERS}
-        named = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
+        values = {key: given.pop(key) for key in _FILTERS}
+        named = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items() if value}
         command(*arguments, filters=combined(more, named, "--filter"), **given)
 
     return wrapped
 
 
-def refuse_for_another(ctx: click.Context) -> None:
-    """Refuse the options of a list that stand before the name of another command: it would not heed them."""
+def reject_before_subcommand(ctx: click.Context) -> None:
+    """Reject a group's own options in front of a subcommand, which would ignore them."""
     names = [
         option.opts[0]
         for option in ctx.command.params
@@ -100,7 +132,7 @@ def refuse_for_another(ctx: click.Context) -> None:
     ]
     if names:
         command = str(ctx.invoked_subcommand)
-        raise Refusal(
-            f"{', '.join(names)} before '{command}' would not be heeded; "
-            f"what it takes stands behind its name: {ctx.command_path} {command} --help"
+        raise InvalidRequest(
+            f"{', '.join(names)} has no effect before '{command}'; "
+            f"put options after the command's name: {ctx.command_path} {command} --help"
         )

@@ -1,4 +1,4 @@
-"""`zapomni serve`: what a client's configuration starts."""
+"""`zapomni serve`: the MCP server."""
 
 import gc
 import logging
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zapomni_core.errors import ConfigurationError
-from zapomni_mcp.cli.composition import compose, read_config
+from zapomni_mcp.cli.context import load_app, read_config
 from zapomni_mcp.cli.options import Options, shared_options
 from zapomni_mcp.descriptors import Descriptors, claim_stdio
 from zapomni_mcp.process import exit_soon, run_main
@@ -28,20 +28,20 @@ log = logging.getLogger("zapomni.serve")
 def serve(options: Options) -> None:
     """Serve an MCP client over standard input and output.
 
-    Ends when the input does, or at Ctrl-C.
+    Ends at the end of input or at Ctrl-C.
     """
-    by_hand = sys.stdin is not None and sys.stdin.isatty()
+    on_terminal = sys.stdin is not None and sys.stdin.isatty()
     descriptors = _claim_stdio()
     config = read_config(options)
     _configure_logging(config)
-    app = compose(options, config.settings, _import_server)
+    app = load_app(options, config.settings, _import_server)
     if problem := app.engine.extractor_problem:
         raise ConfigurationError(problem)
-    _warn_of_language_model(app)
+    _warn_of_llm_problem(app)
     server = _import_server()(app.engine, config.settings, app=app)
     _announce(app)
-    if by_hand:
-        click.echo("zapomni waits for an MCP client on standard input; Ctrl-D or Ctrl-C ends it.", err=True)
+    if on_terminal:
+        click.echo("Waiting for an MCP client on standard input; press Ctrl-D or Ctrl-C to stop.", err=True)
     sys.exit(run_main(_serve(server, descriptors)))
 
 
@@ -63,7 +63,7 @@ def _configure_logging(config: "Config") -> None:
 
 
 def _import_server() -> "type[MCPServer]":
-    # The import makes many objects that stay; a collector that looks at them again and again takes 7 % of the start.
+    # The import creates many permanent objects; scanning them repeatedly would take 7 % of the start.
     gc.disable()
     try:
         from zapomni_mcp.server import MCPServer
@@ -73,8 +73,8 @@ def _import_server() -> "type[MCPServer]":
     return MCPServer
 
 
-def _warn_of_language_model(app: "App") -> None:
-    """Say what doctor says of it; serve all the same, because what cannot be read now is stored and found, or told of."""
+def _warn_of_llm_problem(app: "App") -> None:
+    """Log the problem that doctor would report, and serve anyway: memories can be stored and found without the model."""
     llm = app.engine.llm_state if app.engine.asks_llm else None
     if llm and (problem := llm.get("problem")):
         asked = {"provider": llm.get("provider"), "model": llm.get("model")}
@@ -92,14 +92,13 @@ def _announce(app: "App") -> None:
 
 
 async def _serve(server: "MCPServer", descriptors: Descriptors) -> int:
-    """Serve until the client is gone; returns the exit code."""
+    """Serve until the client is gone; return the exit code."""
     code = 1
     try:
         await server.run(descriptors)
         code = _exit_code(server.app)
     finally:
-        # Here already, because asyncio.run waits for the threads of its executor.
-        exit_soon(code)
+        exit_soon(code)  # before asyncio.run waits for the threads of its executor
     return code
 
 
@@ -108,5 +107,5 @@ def _exit_code(app: "App") -> int:
         return 0
     for one in app.report.in_state("failed"):
         click.echo(f"Error: plugin '{one.name}' failed at {one.stage}: {one.cause} (fix: {one.fix})", err=True)
-    click.echo("Error: ended, because a plugin that plugins.require names could not start", err=True)
+    click.echo("Error: a plugin required by plugins.require could not start", err=True)
     return 1

@@ -1,7 +1,7 @@
 """Shows and edits the settings that zapomni_core.config reads."""
 
 from zapomni_core.config import Config, load, settings_file
-from zapomni_mcp.config.editing import edit_plugin_switch
-from zapomni_mcp.config.showing import dump
+from zapomni_mcp.config.edit import set_plugin_enabled
+from zapomni_mcp.config.show import dump
 
-__all__ = ["Config", "dump", "edit_plugin_switch", "load", "settings_file"]
+__all__ = ["Config", "dump", "load", "set_plugin_enabled", "settings_file"]

@@ -1,4 +1,4 @@
-"""Shows Zapomni at work: the real server over stdio, a real MCP client, and a store that is gone afterwards."""
+"""Demonstrates Zapomni: the real server over stdio, a real MCP client and a temporary store."""
 
 from zapomni_mcp.demo.demonstration import demonstrate
 

@@ -1,4 +1,4 @@
-"""The server of the demonstration: a real process over stdio, on a store and settings of its own."""
+"""The server of the demonstration: a process over stdio with its own store and settings."""
 
 import asyncio
 import os
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _START = (
     "import os, sys; print(os.getpid(), file=open(sys.argv[1], 'w')); from zapomni_mcp.cli import main; main(['serve'])"
 )
-_OF_THE_USER = ("ZAPOMNI_", "LOG_LEVEL")
+_USER_VARIABLES = ("ZAPOMNI_", "LOG_LEVEL")
 
-LAST_LINES, LONGEST_LINE = 5, 500
+MAX_LOG_LINES, MAX_LINE_LENGTH = 5, 500
 
 
 class Server:
-    """A store in a folder, and whatever process serves it at the time."""
+    """A store in a folder, and the process that serves it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -32,7 +32,7 @@ class Server:
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator["Client"]:
-        """Start the server, connect a client to it, and end both."""
+        """Start the server and connect a client; stop both at the end."""
         from mcp import Client, StdioServerParameters
         from mcp.client.stdio import stdio_client
 
@@ -45,20 +45,20 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Of the process that was started last."""
+        """The ID of the process that was started last."""
         return int(self._pid_file.read_text())
 
     def kill(self) -> None:
-        """End the process at once, with no chance to write anything: kill -9."""
+        """Kill the process with SIGKILL, so it cannot write anything more."""
         os.kill(self.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
-    def last_words(self) -> str:
-        """The last of what the server logged."""
+    def log_tail(self) -> str:
+        """The last lines of the server's log."""
         logged = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
-        return "\n".join(line[:LONGEST_LINE] for line in logged[-LAST_LINES:])
+        return "\n".join(line[:MAX_LINE_LENGTH] for line in logged[-MAX_LOG_LINES:])
 
     async def command_line(self, *arguments: str) -> str:
-        """What a command of `zapomni` prints."""
+        """The output of a `zapomni` command."""
         process = await asyncio.create_subprocess_exec(
             command(),
             *arguments,
@@ -72,8 +72,8 @@ class Server:
 
     @property
     def _environment(self) -> dict[str, str]:
-        """The user's environment without the user's settings: the demonstration neither reads nor touches them."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_USER)}
+        """The environment without the user's settings."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_USER_VARIABLES)}
         store = (self._folder / "memory.db").as_uri().replace("file://", "sqlite://", 1)
         return kept | {"ZAPOMNI_CONFIG": str(self._folder / "zapomni.toml"), "ZAPOMNI_STORE": store}
 
@@ -85,7 +85,7 @@ def command() -> str:
 
 
 async def call(client: "Client", tool: str, **arguments: Any) -> dict[str, Any]:
-    """The structured answer of a tool, or a RuntimeError with what it said."""
+    """The structured content of a tool's answer; a RuntimeError with its message if it is an error."""
     result = await client.call_tool(tool, arguments)
     if result.is_error:
         raise RuntimeError(result.content[0].text)  # type: ignore[union-attr]  # our tools answer with text

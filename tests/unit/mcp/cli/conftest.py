@@ -29,6 +29,20 @@ def zapomni_providers():
     ]
 """
 START = "from zapomni_mcp.cli import main; main()"
+SEVERAL_COMMANDS = """
+import json, sys
+from zapomni_mcp import process
+from zapomni_mcp.cli import main
+
+process.EXIT_SECONDS = 3600
+codes = []
+for command in json.loads(sys.argv[1]):
+    try:
+        main(command)
+    except SystemExit as error:
+        codes.append(error.code)
+print(json.dumps({"codes": codes, "modules": list(sys.modules)}), file=sys.stderr)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -165,6 +179,17 @@ def remember(document):
     return lambda text, *args: document("add", text, *args)["memory_id"]
 
 
+@pytest.fixture
+def store(zapomni):
+    """Store a message or a document; its id."""
+
+    def call(tool, **arguments):
+        result = json.loads(zapomni("call", tool, json.dumps(arguments), "--json").stdout)
+        return result["structuredContent"]["episode_id"]
+
+    return call
+
+
 def broken(name):
     """The file of one of the broken plugins."""
     return str(next((BROKEN / name).glob("*.py")))
@@ -190,6 +215,15 @@ def finish(process, given=""):
     """The exit code, standard output and standard error of a process once it has ended."""
     output, errors = process.communicate(given, timeout=60)
     return process.returncode, output, errors
+
+
+def imported_modules(start, commands, codes=None):
+    """The modules that commands import, one after the other in one process."""
+    _, _, errors = finish(start(json.dumps(commands), start=SEVERAL_COMMANDS))
+    last = json.loads(errors.splitlines()[-1])
+    assert len(last["codes"]) == len(commands)
+    assert codes in (None, last["codes"])
+    return set(last["modules"])
 
 
 def on_a_terminal(start, *args, typed=""):

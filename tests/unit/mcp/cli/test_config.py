@@ -28,7 +28,7 @@ def test_nothing_of_a_value_is_cut(run, monkeypatch):
 
 
 def test_the_file_that_would_be_read_is_named(run, home):
-    assert f"{home}/config/zapomni/zapomni.toml (not there" in run("config", env={"COLUMNS": "200"}).stdout
+    assert f"{home}/config/zapomni/zapomni.toml (" in run("config", env={"COLUMNS": "200"}).stdout
 
 
 def test_the_json_document_names_file_and_settings(run, settings_file):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shlex
 import sys
 from contextlib import closing
@@ -17,9 +18,8 @@ from zapomni_core.testing.samples import sample_chunk, sample_memory, sample_vec
 from zapomni_core.testing.stores import put
 from zapomni_db.records import EmbedderIdentity
 from zapomni_db.sqlite import SQLiteStore
-from zapomni_mcp.cli import examination
-from zapomni_mcp.cli.findings import size
-from zapomni_mcp.cli.requirements import unmet_requirements
+from zapomni_mcp.cli import checks
+from zapomni_mcp.cli.checks import check_requirements, check_tool_count
 
 from .conftest import broken, finish
 
@@ -109,7 +109,7 @@ def test_the_findings_are_readable_in_80_columns(run):
     assert result.exit_code == 1
     assert "fail  plugin broken_import_error: failed at import" in result.stdout
     assert "      fix: " in result.stdout
-    assert "2 failed, 0 to look at" in result.stdout
+    assert re.search(r"^2 checks failed, \d+ checks passed$", result.stdout, re.MULTILINE)
     lines = result.stdout.splitlines()
     assert all(len(line) <= 80 or "fix: " in line or len(line.split()[0]) > 74 for line in lines)
 
@@ -119,7 +119,7 @@ def test_a_plugin_that_fails_is_found_with_its_fix(examine, plugin):
     findings, code = examine("--plugin", broken(plugin))
     assert code == 1
     assert about(findings, f"plugin broken_{plugin}")["level"] == "fail"
-    assert "chosen" in about(findings, "start")["detail"]
+    assert about(findings, "start")["level"] == "fail"
 
 
 def test_a_plugin_that_was_merely_found_does_not_hinder_the_start(examine, installed):
@@ -185,14 +185,14 @@ def test_a_requirement_that_is_not_installed_is_found_with_the_line_that_install
 
 def test_a_requirement_of_another_version_is_found(installed):
     installed("outdated", requires=["click<1", "pluggy", "no requirement at all!"])
-    wrong, strange = unmet_requirements("outdated")
+    wrong, strange = check_requirements("outdated")
     assert (wrong.level, wrong.what) == ("fail", "requirement click<1")
     assert wrong.detail.endswith("is installed")
     assert strange.level == "warn"
 
 
 def test_a_package_that_is_missing_does_not_stop_the_examination(examine, monkeypatch):
-    monkeypatch.setattr(examination, "PACKAGES", ("zapomni", "nobody-has-this"))
+    monkeypatch.setattr(checks, "PACKAGES", ("zapomni", "nobody-has-this"))
     assert about(examine()[0], "packages")["detail"] == "zapomni 0.1.0, nobody-has-this (not installed)"
 
 
@@ -234,7 +234,7 @@ def test_a_language_model_without_a_key_is_found(examine, monkeypatch):
     ("variables", "told"),
     [
         ({"EXTRACTOR": "names"}, "names"),
-        ({"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "wise"}, "llm: wise by ollama, which is asked"),
+        ({"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "wise"}, "llm: wise by ollama"),
     ],
 )
 def test_who_reads_memories_is_told(examine, monkeypatch, variables, told):
@@ -311,7 +311,7 @@ def test_the_number_of_tools_is_held_against_what_clients_take(count, level, cap
             return ""
 
         registry.register(one)
-    found = size(registry)
+    found = check_tool_count(registry)
     assert found.level == level
     assert found.detail.endswith(caps)
 
@@ -320,9 +320,9 @@ def test_the_number_of_tools_is_held_against_what_clients_take(count, level, cap
     ("check", "level", "detail"),
     [
         ("async def check(self): return 'three open files'", "ok", "three open files"),
-        ("async def check(self): return None", "ok", "well"),
-        ("def check(self): return True", "ok", "well"),
-        ("async def check(self): return False", "fail", "it says that it is not well"),
+        ("async def check(self): return None", "ok", "passed"),
+        ("def check(self): return True", "ok", "passed"),
+        ("async def check(self): return False", "fail", "failed"),
         ("async def check(self): raise SystemExit(3)", "fail", "SystemExit: 3"),
         ("async def check(self): raise KeyboardInterrupt", "fail", "KeyboardInterrupt: "),
         ("async def check(self): raise GeneratorExit", "fail", "GeneratorExit: "),
@@ -336,7 +336,7 @@ def test_the_number_of_tools_is_held_against_what_clients_take(count, level, cap
     ],
 )
 def test_a_tool_that_can_tell_is_asked_how_it_is(examine, plugin_file, monkeypatch, check, level, detail):
-    monkeypatch.setattr(examination, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(checks, "CHECK_SECONDS", 0.1)
     findings, code = examine("--plugin", plugin_file("checked", CHECKED.replace("CHECK", check)))
     found = about(findings, "check of tool checked")
     assert (found["level"], found["detail"]) == (level, detail)

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 
+from zapomni_mcp.cli import output
 from zapomni_mcp.cli.output import Output
 
 from .conftest import finish
@@ -37,9 +38,9 @@ def test_no_color_is_honoured(start):
     assert "\x1b[3" not in on_a_terminal(start, "plugins", NO_COLOR="1")
 
 
-def test_a_pipe_gets_plain_text(start):
+def test_a_pipe_gets_plain_text(run):
     for command in ("plugins", "tools", "doctor", "config"):
-        _, output, _ = finish(start(command))
+        output = run(command).stdout
         assert output.isascii() or "…" in output
         assert "\x1b" not in output
 
@@ -59,3 +60,25 @@ def test_control_characters_do_not_reach_the_terminal_as_such(capsys):
     assert lines[:2] == ["a[2Jbc", "ok    d[2Je f"]
     assert json.loads("".join(lines[2:])) == {"g": "h\x7fi"}
     assert "\x7f" not in "".join(lines)
+
+
+async def test_a_long_work_is_told_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(output, "PROGRESS_SECONDS", 0)
+    with output.Progress() as shown:
+        await shown.show(1, 3, "a third of it")
+        await shown.show(2, 3, "two thirds of it")
+    assert capsys.readouterr().err == "two thirds of it\n"
+
+
+def test_a_long_work_shows_a_bar_on_a_terminal(start, embedders, zapomni, remember, home):
+    for number in range(3):
+        remember(f"word {number}")
+    master, terminal = pty.openpty()
+    process = start("--plugin", embedders, "reindex", "--embedder", "another", stderr=terminal)
+    os.close(terminal)
+    output, _ = process.communicate(timeout=60)
+    shown = os.read(master, 100_000).decode()
+    os.close(master)
+    assert (process.returncode, output.split(";")[0]) == (0, "Embedder: another (hashing-64, 64 dimensions)")
+    assert "3 chunks to embed" in shown
+    assert "embedded 3 of 3 chunks" in shown

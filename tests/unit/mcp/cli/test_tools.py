@@ -164,3 +164,11 @@ def test_a_call_ends_although_the_tool_left_threads_running(start, plugin_file):
     """
     code, output, _ = finish(start("call", "dawdle", "--plugin", plugin_file("dawdling", source)))
     assert (code, output) == (0, "gone\n")
+
+
+def test_what_a_call_stored_is_found_by_its_meaning_afterwards(zapomni, document, monkeypatch):
+    monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 60)
+    stored = zapomni("call", "store_document", '{"content": "The heron nests near the pond."}')
+    assert (stored.exit_code, stored.stderr) == (0, "")
+    (hit,) = document("search", "pondlike heronry")["hits"]
+    assert (hit["text"], hit["why"]) == ("The heron nests near the pond.", ["meaning"])

@@ -1,4 +1,4 @@
-"""The console script. It imports the commands when it runs: Ctrl-C is quiet while they are imported, too."""
+"""The console script. It imports the commands inside `main`, so Ctrl-C is quiet during the imports too."""
 
 import sys
 from collections.abc import Sequence

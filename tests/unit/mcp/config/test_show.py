@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zapomni_mcp.config import dump, load
-from zapomni_mcp.config.showing import dump_open
+from zapomni_mcp.config.show import dump_with_plugins
 
 
 @pytest.fixture
 def shown(tmp_path: Path):
     """What is shown of a settings file and variables, by key; to those who ask plugins what is secret, unless said."""
 
-    def shown(text: str = "", dump=dump_open, **environ: str) -> dict[str, tuple[str, str]]:
+    def shown(text: str = "", dump=dump_with_plugins, **environ: str) -> dict[str, tuple[str, str]]:
         file = tmp_path / "zapomni.toml"
         file.write_text(text)
         return {key: (value, origin) for key, value, origin in dump(load(file, environ=environ))}

@@ -18,32 +18,34 @@ _SECRET = re.compile(
 
 
 def dump(config: Config) -> list[tuple[str, str, str]]:
-    """Every setting as key, value and origin, to show to the user or to log; whatever may be a secret is masked.
+    """Every setting as key, value and origin, to show or log, with secrets masked.
 
-    So is everything that a plugin is told: only the plugin knows what of it is secret, and it is not asked here.
+    All settings of plugins are masked too: only a plugin knows which of its settings are secret.
     """
-    return [(key, MASK if _is_guests(key) else value, origin) for key, value, origin in dump_open(config)]
-
-
-def dump_open(config: Config) -> list[tuple[str, str, str]]:
-    """The same with what plugins are told, unless it looks like a secret; for those who ask the plugin about the rest."""
-    values = {dotted(path): (path, value) for path, value in flat(config.settings.model_dump())}
     return [
-        (key, _shown(*values[key], _is_reference(origin, config)), origin) for key, origin in config.origins.items()
+        (key, MASK if _is_plugin_setting(key) else value, origin) for key, value, origin in dump_with_plugins(config)
     ]
 
 
-def _is_guests(key: str) -> bool:
-    """Whether a setting is one of a plugin's own: plugins.NAME.KEY."""
+def dump_with_plugins(config: Config) -> list[tuple[str, str, str]]:
+    """The same with the settings of plugins, apart from what looks like a secret. The caller masks the rest."""
+    values = {dotted(path): (path, value) for path, value in flat(config.settings.model_dump())}
+    return [
+        (key, _display(*values[key], _is_reference(origin, config)), origin) for key, origin in config.origins.items()
+    ]
+
+
+def _is_plugin_setting(key: str) -> bool:
+    """Whether a key is plugins.NAME.KEY."""
     return key.startswith("plugins.") and key.count(".") > 1
 
 
 def _is_reference(origin: str, config: Config) -> bool:
-    """Whether the file took the value from a variable of the user's choice, which is where secrets are kept."""
+    """Whether the file refers to an environment variable for the value, as it does for secrets."""
     return origin not in {DEFAULT, str(config.file)} and not origin.upper().startswith(PREFIX)
 
 
-def _shown(path: KeyPath, value: Any, is_reference: bool) -> str:
+def _display(path: KeyPath, value: Any, is_reference: bool) -> str:
     match path, value:
         case _, None:
             return "not set"
@@ -57,7 +59,7 @@ def _shown(path: KeyPath, value: Any, is_reference: bool) -> str:
 
 
 def _masked(value: Any) -> Any:
-    """The value of a plugin with what looks like a secret masked at any depth."""
+    """A value with everything masked that looks like a secret, at any depth."""
     match value:
         case dict():
             return {key: MASK if _SECRET.search(key) else _masked(inner) for key, inner in value.items()}

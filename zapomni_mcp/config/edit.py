@@ -1,4 +1,4 @@
-"""Edits the settings file as a person would: comments and order stay, and it is never half written."""
+"""Edits the settings file: keeps comments and order, and replaces the file atomically."""
 
 import os
 import shutil
@@ -17,25 +17,25 @@ from zapomni_core.settings import PluginsSettings, is_name, normalise
 Table = MutableMapping[str, Any]
 
 
-def edit_plugin_switch(file: Path, name: str, enabled: bool) -> None:
-    """Enable or disable a plugin in the settings file, which is made if there is none."""
+def set_plugin_enabled(file: Path, name: str, enabled: bool) -> None:
+    """Enable or disable a plugin in the settings file, which is created if it does not exist."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     if not is_name(name):
-        raise ConfigurationError(f"'{name}' is not the name of a plugin or of a distribution")
-    before = _text_or_nothing(file)
+        raise ConfigurationError(f"invalid name of a plugin or distribution: '{name}'")
+    before = _text_or_empty(file)
     try:
         document = tomlkit.parse(before)
         _switch(document, name, enabled)
     except (TOMLKitError, ValueError) as error:
-        raise ConfigurationError(f"{file} cannot be edited: {error}") from error
+        raise ConfigurationError(f"cannot edit {file}: {error}") from error
     after = tomlkit.dumps(document)
     if after != before:
         _write(file, after)
 
 
-def _text_or_nothing(file: Path) -> str:
+def _text_or_empty(file: Path) -> str:
     with suppress(*ABSENT):
         return text_of(file)
     return ""
@@ -46,7 +46,7 @@ def _switch(document: Table, name: str, enabled: bool) -> None:
         return
     plugins = document.setdefault("plugins", {})
     if not isinstance(plugins, MutableMapping):
-        raise ValueError("plugins must be a table")  # noqa: TRY004, told as what is wrong with the file
+        raise ValueError("plugins must be a table")  # noqa: TRY004 (reported as an error in the file)
     if not enabled:
         _remove(plugins, "enable", name)
         _add(plugins, "disable", name)
@@ -71,18 +71,18 @@ def _add(plugins: Table, key: str, name: str) -> None:
 
 
 def _list(plugins: Table, key: str) -> MutableSequence[str]:
-    """The list as it stands in the file, to be changed in place; names separated by commas become one."""
-    written = plugins.get(key, [])
-    names = _names(key, written)
-    if isinstance(written, str):
+    """The list in the file, to be changed in place; a string of names separated by commas becomes a list."""
+    value = plugins.get(key, [])
+    names = _names(key, value)
+    if isinstance(value, str):
         plugins[key] = list(names)
-    standing: MutableSequence[str] = plugins.get(key, [])
-    return standing
+    in_file: MutableSequence[str] = plugins.get(key, [])
+    return in_file
 
 
-def _names(key: str, written: Any) -> tuple[str, ...]:
+def _names(key: str, value: Any) -> tuple[str, ...]:
     try:
-        checked = PluginsSettings.model_validate({key: written})
+        checked = PluginsSettings.model_validate({key: value})
     except ValidationError as error:
         raise ValueError(f"plugins.{key} must be a list of names") from error
     names: tuple[str, ...] = getattr(checked, key)
@@ -103,7 +103,7 @@ def _write(file: Path, text: str) -> None:
             Path(temporary).unlink()
             raise
     except (OSError, RuntimeError) as error:
-        raise ConfigurationError(f"{file} cannot be written: {error}") from error
+        raise ConfigurationError(f"cannot write {file}: {error}") from error
 
 
 def _fill(descriptor: int, text: str) -> None:

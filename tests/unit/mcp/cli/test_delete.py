@@ -1,0 +1,107 @@
+"""`zapomni delete`, `restore` and `purge`."""
+
+import json
+import re
+
+import pytest
+
+from .conftest import on_a_terminal
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.mark.parametrize("command", ["get", "delete", "restore"])
+def test_a_memory_that_is_not_there_is_a_sentence_and_1(zapomni, command):
+    result = zapomni(command, NOBODY)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    what = "deleted memory" if command == "restore" else "memory"
+    assert result.stderr == f"Error: there is no {what} {NOBODY} in workspace 'default'\n"
+
+
+def test_deleting_hides_and_restoring_brings_back(zapomni, document, remember):
+    one, two = remember("word one"), remember("word two")
+    result = zapomni("delete", one, two)
+    assert result.stdout == f"deleted {one}: word one\ndeleted {two}: word two\n"
+    assert document("search", "word")["hits"] == []
+    assert "deleted: " in zapomni("get", one).stderr
+    assert zapomni("restore", one).stdout == f"restored {one}: word one\n"
+    assert document("restore", two) == {"restored": [two], "replaced": {}, "same": {}, "missing": []}
+    assert len(document("search", "word")["hits"]) == 2
+
+
+def test_restoring_what_is_still_replaced_says_so_and_how_to_bring_it_back(zapomni, document, remember):
+    old = remember("word one")
+    new = remember("word two", "--replaces", old)
+    zapomni("delete", old)
+    first, second = zapomni("restore", old).stdout.splitlines()
+    assert first == f"still replaced {old}: word one"
+    assert new in second
+    zapomni("delete", old)
+    assert document("restore", old) == {"restored": [], "replaced": {old: new}, "same": {}, "missing": []}
+    for command, memory in re.findall(r"zapomni (delete|restore) (\S+)", second):
+        zapomni(command, memory)
+    (hit,) = document("search", "word")["hits"]
+    assert hit["memory_id"] == old
+
+
+def test_restoring_what_was_added_again_names_the_one_that_is_there(zapomni, document, remember):
+    old = remember("word one")
+    new = remember("word two", "--replaces", old)
+    same = remember("word one")
+    zapomni("delete", new)
+    assert zapomni("restore", old).stdout.startswith(f"already stored as {same}: word one\n")
+    assert document("restore", old) == {"restored": [], "replaced": {}, "same": {old: same}, "missing": []}
+
+
+def test_what_is_there_is_deleted_although_something_else_is_not(zapomni, document, remember):
+    memory = remember("word")
+    result = zapomni("delete", NOBODY, memory, memory, "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"deleted": [memory], "missing": [NOBODY]}
+
+
+def test_purging_removes_for_good_what_was_deleted_and_named(zapomni, remember):
+    gone, stays = remember("gone"), remember("stays")
+    zapomni("delete", gone)
+    result = zapomni("purge", gone, stays, "--yes")
+    assert (result.exit_code, result.stdout) == (1, "Permanently removed 1 memory.\n")
+    assert "1 memory not removed" in result.stderr
+    assert zapomni("get", gone).exit_code == 1
+    assert zapomni("get", stays).exit_code == 0
+
+
+def test_purging_removes_all_that_is_deleted_unless_days_spare_what_was_deleted_recently(zapomni, document, remember):
+    remember("stays")
+    zapomni("delete", remember("gone"), remember("gone too"))
+    assert document("purge", "--yes", "--days", "1") == {"removed": 0}
+    assert document("purge", "--yes") == {"removed": 2}
+    assert document("stats")["total_memories"] == 1
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 1), ("y", 0, 0)])
+def test_purging_shows_what_it_would_remove_and_asks_on_a_terminal(
+    zapomni, start, embedders, document, remember, answer, code, left
+):
+    stays, gone = remember("stays"), remember("gone")
+    zapomni("delete", gone)
+    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge", typed=f"{answer}\n")
+    assert (ended, "removed" in output) == (code, left == 0), errors
+    assert f"{gone}: gone" in errors
+    assert stays not in errors
+    assert document("stats")["deleted_memories"] == left
+
+
+def test_purging_by_name_asks_only_about_what_is_named_and_deleted(zapomni, start, embedders, document, remember):
+    stays, gone, other = remember("stays"), remember("gone"), remember("other")
+    zapomni("delete", gone, other)
+    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge", stays, gone, typed="y\n")
+    assert (ended, "removed 1 memory" in output) == (1, True), errors
+    assert other not in errors
+    assert document("stats")["deleted_memories"] == 1
+
+
+def test_purging_on_a_terminal_asks_nothing_where_nothing_is_deleted(start, embedders, remember):
+    remember("stays")
+    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge")
+    assert (ended, output, errors) == (0, "Permanently removed 0 memories.\n", "")

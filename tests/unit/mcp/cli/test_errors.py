@@ -1,0 +1,128 @@
+"""How commands fail, and what they log."""
+
+import json
+
+import pytest
+
+from .conftest import finish, shown_on_a_terminal
+
+
+def test_a_plugin_that_failed_is_named_where_something_is_missing(zapomni, installed, monkeypatch):
+    installed("brings_a_store", "import nothing_of_that_name")
+    monkeypatch.setenv("ZAPOMNI_STORE", "nowhere://x")
+    assert "1 failed (brings_a_store), run: zapomni doctor" in zapomni("stats").stderr
+
+
+def test_a_plugin_that_failed_is_named_where_the_embedder_is_missing(remember, run, installed, monkeypatch):
+    remember("word")
+    monkeypatch.delenv("ZAPOMNI_EMBEDDER")
+    installed("brings_an_embedder", "import nothing_of_that_name")
+    assert "1 failed (brings_an_embedder), run: zapomni doctor" in run("add", "another word").stderr
+
+
+def test_a_failing_embedder_is_a_sentence(run, plugin_file, monkeypatch):
+    source = """
+    from zapomni_core.errors import ProcessingError
+    from zapomni_core.provider import Provider
+    from zapomni_core.testing.embedder import HashingEmbedder
+
+    class Failing(HashingEmbedder):
+        async def embed(self, texts, **options):
+            raise ProcessingError("The embedder is on strike")
+
+    @hookimpl
+    def zapomni_providers():
+        return [Provider(kind="embedder", name="failing", factory=lambda _: Failing(name="failing"))]
+    """
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "failing")
+    result = run("add", "x", "--plugin", plugin_file("failing", source))
+    assert (result.exit_code, result.stderr) == (1, "Error: The embedder is on strike\n")
+
+
+FAILING = """
+from zapomni_core.provider import Provider
+from zapomni_core.testing.embedder import HashingEmbedder
+
+class Failing(HashingEmbedder):
+    async def embed(self, texts, **options):
+        raise RuntimeError("no weights on this disk")
+
+@hookimpl
+def zapomni_providers():
+    return [Provider(kind="embedder", name="failing", factory=lambda _: Failing(name="failing"))]
+"""
+
+
+@pytest.fixture
+def failing(plugin_file, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "failing")
+    monkeypatch.setenv("ZAPOMNI_PLUGINS__IMPORT_SECONDS", "60")
+    return plugin_file("failing", FAILING)
+
+
+def test_adding_with_a_failing_embedder_shows_the_cause(start, failing):
+    code, output, errors = finish(start("add", "x", "--plugin", failing))
+    assert (code, output) == (1, "")
+    assert "'failing'" in errors
+    assert "no weights on this disk" in errors
+    assert "Traceback" not in errors
+    assert "the log" not in errors
+
+
+@pytest.mark.parametrize("command", [["add", "x"], ["call", "add_memory", '{"text": "x"}']], ids=["add", "call"])
+def test_a_log_on_a_terminal_is_readable_with_its_traceback(start, failing, monkeypatch, command):
+    monkeypatch.setenv("LOG_LEVEL", "INFO")
+    shown = shown_on_a_terminal(start, *command, "--plugin", failing)
+    assert "ERROR" in shown
+    assert "Traceback (most recent call last):" in shown.splitlines()
+    assert "RuntimeError: no weights on this disk" in shown.splitlines()
+    assert [line for line in shown.splitlines() if line.startswith("{")] == []
+
+
+def test_a_wrong_argument_on_a_terminal_is_logged_readably(start, embedders):
+    shown = shown_on_a_terminal(start, "call", "add_memory", '{"text": ""}', "--plugin", embedders)
+    (line,) = (line for line in shown.splitlines() if "validation_error" in line)
+    assert "WARNING" in line
+    assert "field=text" in line
+    assert not line.startswith("{")
+
+
+def test_where_no_terminal_is_the_log_is_json(start, embedders):
+    _, _, errors = finish(start("call", "add_memory", '{"text": ""}', "--plugin", embedders))
+    assert "validation_error" in [json.loads(line)["event"] for line in errors.splitlines()]
+
+
+def test_a_missing_embedder_is_told_with_the_command_that_helps(zapomni, remember, run, monkeypatch):
+    remember("word")
+    monkeypatch.delenv("ZAPOMNI_EMBEDDER")
+    for command in (["add", "another word"], ["reindex"]):
+        result = run(*command)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "made by embedder 'hashing', which no enabled plugin offers" in result.stderr
+    found = run("search", "word")
+    assert found.exit_code == 0
+    assert "Only words were searched, not meaning: the store's vectors were made by embedder 'hashing'" in found.stdout
+    assert run("reindex", "--embedder", "default").exit_code == 0
+    assert "Only words" not in run("search", "word").stdout
+
+
+def test_a_contradicting_embedder_is_told_with_the_command_that_helps(zapomni, remember, monkeypatch):
+    remember("word")
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "another")
+    result = zapomni("search", "word")
+    assert result.exit_code == 1
+    assert "run: zapomni reindex --embedder another" in result.stderr
+
+
+@pytest.mark.parametrize("command", [["add", "word"], ["serve"]], ids=["add", "serve"])
+def test_an_embedder_whose_identity_has_another_name_is_refused_before_anything_is_stored(
+    start, embedders, home, monkeypatch, command
+):
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "misnamed")
+    add = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add_memory"}}
+    add["params"]["arguments"] = {"text": "word"}
+    code, output, errors = finish(start(*command, "--plugin", embedders), json.dumps(add) + "\n")
+    assert (code, output) == (2, "")
+    for told in ("'misnamed' of plugin 'embedders'", "'other'", "choose another embedder"):
+        assert told in errors
+    assert not list(home.rglob("*.db"))
