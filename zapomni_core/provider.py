@@ -194,7 +194,7 @@ def _wrong_name(identity: Any, name: str) -> str | None:
 
 
 def _missing_in_store(store: Any) -> list[str]:
-    """The methods that a store lacks of the protocols of which it has any; it may well keep no jobs, or jobs alone."""
+    """The methods that a store lacks, and those of its optional parts; a part may be None, but must be declared."""
     from zapomni_db.store import GraphStore, JobStore, MemoryStore, SessionStore, VectorStore
 
     memories = _missing(store, MemoryStore)
@@ -206,7 +206,9 @@ def _missing_in_store(store: Any) -> list[str]:
         ("sessions", SessionStore),
         ("vectors", VectorStore),
     ):
-        if (part := getattr(store, concern, None)) is not None:
+        if not keeps_none and not hasattr(store, concern):
+            missing.append(concern)
+        elif (part := getattr(store, concern, None)) is not None:
             missing += [f"{concern}.{name}()" for name in _missing(part, protocol)]
     return missing
 

@@ -381,7 +381,7 @@ class SessionStore(Protocol):
     ) -> list[tuple[DocumentRecord, float]]:
         """The documents with an own vector of this dimension that meet the filter, nearest by cosine first, with the cosine.
 
-        Of equal ones the newest comes first. Exact up to 2,000 documents that meet the filter.
+        Of equal ones the newest comes first. Exact up to 2,000 documents that meet the filter; a store may approximate above.
         """
         ...
 

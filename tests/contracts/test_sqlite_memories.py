@@ -15,6 +15,6 @@ class TestSQLiteFile(FileStoreContract):
         return SQLiteStore(tmp_path / "memory.db")
 
 
-class TestSQLiteReembedding(VectorStoreContract):
+class TestSQLiteVectors(VectorStoreContract):
     async def make_store(self, tmp_path):
         return SQLiteStore(tmp_path / "memory.db")

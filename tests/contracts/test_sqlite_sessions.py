@@ -1,9 +1,9 @@
-"""The SQLite store keeps the contract of a store of conversations."""
+"""The SQLite store keeps the contract of a store of sessions."""
 
 from zapomni_core.testing.sessions import SessionStoreContract
 from zapomni_db.sqlite import SQLiteStore
 
 
-class TestSQLiteConversations(SessionStoreContract):
+class TestSQLiteSessions(SessionStoreContract):
     async def make_store(self, tmp_path):
         return SQLiteStore(tmp_path / "memory.db")

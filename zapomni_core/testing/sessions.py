@@ -1,4 +1,4 @@
-"""The contract of a store of conversations as a test class: subclass it, make a store, and pytest does the rest."""
+"""The contract of a store of sessions as a test class: subclass it, make a store, and pytest does the rest."""
 
 import asyncio
 from dataclasses import replace
@@ -23,10 +23,10 @@ ANOTHER_SESSION = "5f6c3a52-0000-4000-8000-000000000002"
 
 
 class SessionStoreContract(StoreContract):
-    """What every store of conversations must do, beside what it does with memories.
+    """What every store of sessions must do, beside what it does with memories.
 
     ```python
-    class TestMyConversations(SessionStoreContract):
+    class TestMySessions(SessionStoreContract):
         async def make_store(self, tmp_path):
             return MyStore(tmp_path / "store")
     ```

@@ -24,7 +24,7 @@ ANOTHER = replace(EMBEDDER, model="better", dimension=40)
 
 
 class VectorStoreContract(StoreContract):
-    """What a store must do that can get the vectors of another embedder."""
+    """What a store with `vectors` must do."""
 
     async def test_the_old_vectors_serve_until_the_switch(self, store: Any, other: Any) -> None:
         for number in range(5):

@@ -124,6 +124,8 @@ class Forgetful(SQLiteStore):
 class Closing:
     """A store that keeps nothing yet, or only what a test needs."""
 
+    jobs = graph = sessions = vectors = None
+
     async def close(self):
         raise AssertionError
 
