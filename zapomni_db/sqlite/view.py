@@ -1,9 +1,9 @@
 """The live chunks of a workspace as arrays in memory, kept up to date from the change log."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
@@ -17,47 +17,14 @@ from zapomni_db.sqlite.search import LiveChunks
 from zapomni_db.sqlite.values import integers
 from zapomni_db.sqlite.vectors import Codes, Embedder, code_words, read_codes
 
-Item = TypeVar("Item", bound=np.generic)
-
-_LEAST_ROOM = 1024
-
-
-class Column(Generic[Item]):
-    """An array along whose last axis rows are added. What was handed out before stays as it was."""
-
-    def __init__(self, rows: NDArray[Item]) -> None:
-        self._room = rows
-        self.rows = _frozen(rows)
-
-    def extend(self, more: NDArray[Item]) -> None:
-        """Put rows behind the others: into spare room, or everything into more room."""
-        if not more.shape[-1]:
-            return  # the first rows may be for readers only, and numpy refuses to write even nothing into such
-        count = self.rows.shape[-1]
-        total = count + more.shape[-1]
-        if total > self._room.shape[-1]:
-            self._room = np.empty((*self._room.shape[:-1], max(_LEAST_ROOM, total * 3 // 2)), self._room.dtype)
-            self._room[..., :count] = self.rows
-        self._room[..., count:total] = more
-        self.rows = _frozen(self._room[..., :total])
-
-
-def _frozen(rows: NDArray[Item]) -> NDArray[Item]:
-    """The same rows, for readers only."""
-    seen = rows.view()
-    seen.flags.writeable = False
-    return seen
-
-
 _STEPS = (2, 1)
 _NONE = -1
 
 
 def neighbours_of(known: Rows, moments: Rows, conversations: Rows, changed: Rows | None = None) -> Rows:
-    """By place, the two before and the two after in the same conversation: by moment, then by place.
+    """For each memory the places of the two before and the two after it in its conversation, ordered by moment, then place.
 
-    `known` holds the neighbours of the first memories, as they were; only the conversations of `changed` are looked at anew,
-    or all.
+    `known` holds the neighbours of the first memories. Only the conversations in `changed` are computed again, or all.
     """
     neighbours = np.full((len(conversations), 4), _NONE, np.int64)
     neighbours[: len(known)] = known
@@ -72,7 +39,7 @@ def neighbours_of(known: Rows, moments: Rows, conversations: Rows, changed: Rows
 
 
 def _neighbours_at(neighbours: Rows, order: Rows, conversations: Rows, step: int) -> None:
-    """Link those that are so many steps from each other. Columns: two before, one before, one after, two after."""
+    """Enter the neighbours at a distance. Columns: two before, one before, one after, two after."""
     same = conversations[step:] == conversations[:-step]
     earlier, later = order[:-step][same], order[step:][same]
     neighbours[later, 2 - step] = earlier
@@ -122,26 +89,15 @@ class LiveArrays(NamedTuple):
 
     def join(self, others: "LiveArrays") -> "LiveArrays":
         """These and others, in order."""
-        both = tuple(np.concatenate(pair, axis=-1) for pair in zip(self, others, strict=True))
-        return _chosen(both, np.argsort(both[0], kind="stable"), np.argsort(both[_OF_MEMORIES], kind="stable"))
+        both = LiveArrays(*(np.concatenate(pair, axis=-1) for pair in zip(self, others, strict=True)))
+        if others.memories[0] > self.memories.max(initial=0):
+            return both
+        return _chosen(both, np.argsort(both.memories, kind="stable"), np.argsort(both.chunks, kind="stable"))
 
 
 def _chosen(all_arrays: tuple[NDArray[Any], ...], memories: Mask | Rows, chunks: Mask | Rows) -> LiveArrays:
     of_memories = (array[memories] for array in all_arrays[:_OF_MEMORIES])
     return LiveArrays(*of_memories, *(array[..., chunks] for array in all_arrays[_OF_MEMORIES:]))
-
-
-def _read_all(connection: apsw.Connection, embedder: Embedder | None, workspace: str) -> LiveArrays:
-    """All live memories of a workspace."""
-    return _read(connection, embedder, _LIVE, workspace=workspace)
-
-
-def _read_some(
-    connection: apsw.Connection, embedder: Embedder | None, workspace: str, memories: Iterable[int]
-) -> LiveArrays:
-    """Those of these memories that are live."""
-    numbers = np.array(sorted(memories), np.int64)
-    return _read(connection, embedder, _LIVE_OF_THESE, workspace=workspace, numbers=apsw.carray(numbers))
 
 
 def _read(connection: apsw.Connection, embedder: Embedder | None, live: str, **bound: Any) -> LiveArrays:
@@ -167,12 +123,13 @@ def _numbered(first: Rows, counts: Rows) -> Rows:
 
 
 class View:
-    """One workspace in memory. It holds live rows only: adding is cheap, hiding and restoring copy the arrays."""
+    """The live chunks of one workspace. The arrays are replaced and never changed: a search keeps those that it began with."""
+
+    _seq: int  # of the last change that the arrays show
+    _embedder: Embedder | None
 
     def __init__(self, connection: apsw.Connection, workspace: str) -> None:
         self._workspace = workspace
-        self._seq = 0
-        self._embedder: Embedder | None = None
         self._load(connection)
 
     def refresh(self, connection: apsw.Connection) -> None:
@@ -189,72 +146,50 @@ class View:
         self._seq = seq
 
     def live(self, connection: apsw.Connection) -> LiveChunks:
-        """What it holds now; stays as it is when the view goes on."""
+        """The chunks as they are now."""
         return LiveChunks(
             connection=connection,
             workspace=self._workspace,
             serving=self._embedder,
-            memory_numbers=self._memories.rows,
-            moments=self._moments.rows,
+            memory_numbers=self._arrays.memories,
+            moments=self._arrays.moments,
             neighbours=self._neighbours,
-            chunk_numbers=self._chunks.rows,
-            places=self._places.rows,
-            lengths=self._lengths.rows,
-            codes=self._codes.rows,
-            embedded=self._coded.rows,
+            chunk_numbers=self._arrays.chunks,
+            places=self._places,
+            lengths=self._arrays.lengths,
+            codes=self._arrays.codes,
+            embedded=self._arrays.coded,
         )
 
     def _load(self, connection: apsw.Connection) -> None:
         self._seq = last_change(connection)
         self._embedder = vectors.serving(connection, self._workspace)
-        self._set(_read_all(connection, self._embedder, self._workspace))
+        self._set(_read(connection, self._embedder, _LIVE, workspace=self._workspace))
 
     def _update(self, connection: apsw.Connection, changed: set[int]) -> None:
-        found = _read_some(connection, self._embedder, self._workspace, changed)
-        if min(changed) > self._memories.rows.max(initial=0):
-            self._append(found)
+        numbers = np.array(sorted(changed), np.int64)
+        bound = {"workspace": self._workspace, "numbers": apsw.carray(numbers)}
+        found = _read(connection, self._embedder, _LIVE_OF_THESE, **bound)
+        if numbers[0] > self._arrays.memories.max(initial=0):
+            if len(found.memories):
+                self._set(self._arrays.join(found), known=self._neighbours)
+            return
+        unchanged = self._arrays.pick(~np.isin(self._arrays.memories, numbers))
+        self._set(unchanged.join(found) if len(found.memories) else unchanged)
+
+    def _set(self, arrays: LiveArrays, known: Rows | None = None) -> None:
+        """Take these arrays; the neighbours of the first memories are known where others only follow them."""
+        self._arrays = arrays
+        self._places = np.repeat(np.arange(len(arrays.memories)), arrays.counts)
+        if known is None:
+            self._neighbours = neighbours_of(np.empty((0, 4), np.int64), arrays.moments, arrays.conversations)
         else:
-            unchanged = self._current().pick(~np.isin(self._memories.rows, np.array(list(changed))))
-            self._set(unchanged.join(found) if len(found.memories) else unchanged)
-
-    def _current(self) -> LiveArrays:
-        return LiveArrays(
-            self._memories.rows,
-            self._moments.rows,
-            self._conversations.rows,
-            np.bincount(self._places.rows, minlength=len(self._memories.rows)),
-            self._chunks.rows,
-            self._lengths.rows,
-            self._codes.rows,
-            self._coded.rows,
-        )
-
-    def _set(self, held: LiveArrays) -> None:
-        self._memories, self._moments, self._conversations = map(
-            Column, (held.memories, held.moments, held.conversations)
-        )
-        self._chunks, self._lengths, self._codes = Column(held.chunks), Column(held.lengths), Column(held.codes)
-        self._coded = Column(held.coded)
-        self._places = Column(np.repeat(np.arange(len(held.memories)), held.counts))
-        self._neighbours = neighbours_of(np.empty((0, 4), np.int64), held.moments, held.conversations)
-
-    def _append(self, more: LiveArrays) -> None:
-        places = np.arange(len(more.memories)) + len(self._memories.rows)
-        self._places.extend(np.repeat(places, more.counts))
-        self._memories.extend(more.memories)
-        self._moments.extend(more.moments)
-        self._conversations.extend(more.conversations)
-        self._chunks.extend(more.chunks)
-        self._lengths.extend(more.lengths)
-        self._codes.extend(more.codes)
-        self._coded.extend(more.coded)
-        self._neighbours = neighbours_of(
-            self._neighbours, self._moments.rows, self._conversations.rows, more.conversations
-        )
+            added = arrays.conversations[len(known) :]
+            self._neighbours = neighbours_of(known, arrays.moments, arrays.conversations, added)
 
 
 class Views:
-    """The views of all workspaces that were asked for; shared by the reading conversations."""
+    """The views of all workspaces that were asked for; shared by the reading threads."""
 
     def __init__(self, guard: Callable[[apsw.Connection], None]) -> None:
         self._guard = guard
@@ -264,7 +199,7 @@ class Views:
     def live(self, connection: apsw.Connection, workspace: str) -> LiveChunks:
         """The workspace at the moment of the connection's transaction, which must not have read anything before.
 
-        Within the lock, so that views only ever go forward: no transaction is older than the view it meets.
+        The transaction's snapshot is taken within the lock, so no transaction is older than the view it meets.
         """
         with self._lock:
             self._guard(connection)

@@ -8,8 +8,8 @@ from uuid import uuid4
 import apsw
 import numpy as np
 import pytest
-from tests.unit.db.test_purge import traces
 
+from tests.unit.db.test_purge import traces
 from zapomni_core.testing.samples import sample_chunk, sample_memory
 from zapomni_core.testing.sessions import NO_FILTER, history, near, say, write
 from zapomni_core.testing.stores import delete, purge_deleted, put

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from zapomni_core.testing.samples import sample_chunk, sample_memory
 from zapomni_core.testing.stores import ask, delete, put, restore, searchable
 from zapomni_db.sqlite import SQLiteStore
-from zapomni_db.sqlite.view import Column, neighbours_of
+from zapomni_db.sqlite.view import neighbours_of
 
 DAY = datetime(2023, 5, 8, tzinfo=UTC)
 
@@ -118,30 +118,6 @@ async def test_a_search_takes_as_few_statements_among_many_memories_as_among_few
         await everything(store)
         assert 0 < len(statements) <= 20, statements
     await store.close()
-
-
-@given(st.lists(st.lists(st.integers(0, 99), max_size=1500), max_size=6))
-def test_what_was_handed_out_stays_as_it_was(batches):
-    column, handed_out, everything = Column(np.empty((2, 0), np.int64)), [], []
-    for batch in batches:
-        column.extend(np.array([batch, batch], np.int64))
-        everything += batch
-        handed_out.append((column.rows, list(everything)))
-    assert all(rows.tolist() == [then, then] for rows, then in handed_out)
-
-
-def test_readers_cannot_write():
-    with pytest.raises(ValueError, match="read-only"):
-        Column(np.arange(3)).rows[0] = 1
-
-
-def test_rows_for_readers_only_can_be_followed_by_nothing_and_by_more():
-    rows = np.arange(3)
-    rows.flags.writeable = False
-    column = Column(rows)
-    column.extend(np.empty(0, rows.dtype))
-    column.extend(np.array([3]))
-    assert column.rows.tolist() == [0, 1, 2, 3]
 
 
 NOBODY = np.empty((0, 4), np.int64)
