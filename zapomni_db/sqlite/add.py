@@ -98,25 +98,10 @@ def _insert(
     row = Row(*fixed, key, memories.digest_of(fixed, key, text, chunks))
     memories.insert(connection, row)
     texts.insert(connection, number, text)
-    filter_index.insert(connection, number, _filter_entries(row, memory))
+    filter_index.insert(connection, number, row.filter_entries)
     texts.insert_chunks(connection, number, first_chunk, chunks)
     terms.insert(connection, [(chunk, new.terms) for chunk, new in enumerate(memory.chunks, first_chunk)])
     memories.record_change(connection, workspace, number, "added", values.check_text("by", memory.by))
     embedded = [(n, new.vector) for n, new in enumerate(memory.chunks, first_chunk) if new.vector is not None]
     vectors.insert_vectors(connection, embedder, embedded)
     return row
-
-
-def _filter_entries(row: Row, memory: NewMemory) -> set[bytes]:
-    """The entries of the filter index. The JSON is not parsed again, unless that may change a key."""
-    if any(isinstance(value, dict) or not isinstance(key, str) for key, value in memory.metadata.items()):
-        return row.filter_entries
-    return filter_index.entries_of(
-        row.workspace,
-        kind=row.kind,
-        source=row.source,
-        author=row.author,
-        conversation=row.conversation,
-        tags=memory.tags,
-        metadata=memory.metadata,
-    )
