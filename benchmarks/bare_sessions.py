@@ -13,15 +13,14 @@ from uuid import UUID, uuid4
 
 import apsw
 import numpy as np
+from zapomni_db.sqlite.conversations import vectors as vector_rows
 
 from zapomni_core.chunking import Chunk, chunk
 from zapomni_core.terms import terms
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import codes, facets, memories, values
-from zapomni_db.sqlite.texts import part_number
-from zapomni_db.sqlite.texts import ChunkRow
 from zapomni_db.sqlite.connection import open_connection
-from zapomni_db.sqlite.conversations import vectors as vector_rows
+from zapomni_db.sqlite.texts import ChunkRow, part_number
 from zapomni_db.sqlite.values import new_id
 
 DIMENSION = 1536

@@ -34,6 +34,10 @@ from bare_sessions import DIMENSION, FIRST_SESSION, WORKSPACE, Analysis, Bare, B
 from rich.console import Console
 from rich.table import Table
 from texts import pieces
+from zapomni_db.sqlite.conversations import documents as document_rows
+from zapomni_db.sqlite.conversations import messages as message_rows
+from zapomni_db.sqlite.conversations import vectors as vector_rows
+from zapomni_db.sqlite.conversations.nearness import EXACT, SURE
 
 from zapomni_core import Document, MemoryEngine, MemoryManager, Message
 from zapomni_core.plugin import Postpone, Provider
@@ -42,10 +46,6 @@ from zapomni_core.telemetry import NO_TELEMETRY
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore, codes, facets
 from zapomni_db.sqlite.connection import open_connection
-from zapomni_db.sqlite.conversations import documents as document_rows
-from zapomni_db.sqlite.conversations import messages as message_rows
-from zapomni_db.sqlite.conversations import vectors as vector_rows
-from zapomni_db.sqlite.conversations.nearness import EXACT, SURE
 from zapomni_db.sqlite.values import to_micros
 
 MESSAGES, DOCUMENTS = [int(given) for given in sys.argv[1:3]] + [100_000, 20_000][len(sys.argv[1:3]) :]
