@@ -1,6 +1,6 @@
 """Documents: memories that may have a vector of the caller's own, in single precision, and the search by it.
 
-The search compares every document that meets the filter: 20,000 vectors of 1,536 dimensions take about 60 milliseconds.
+The search compares every document that meets the filter: 20,000 vectors of 1,536 dimensions take about a tenth of a second.
 """
 
 import math
@@ -36,12 +36,7 @@ _NEWEST_FIRST = " ORDER BY m.created_at DESC, m.id DESC LIMIT ?"
 _VECTORS = f"""
 SELECT m.id, v.length, v.value FROM memory m INDEXED BY memory_documents CROSS JOIN document_vector v ON v.memory = m.id
 WHERE {_LIVE} AND v.dimension = ? AND """  # noqa: S608 - ours
-_THESE_VECTORS = """
-SELECT m.id, v.length, v.value FROM carray(?) wanted CROSS JOIN memory m ON m.id = wanted.value
-    CROSS JOIN document_vector v ON v.memory = m.id
-"""
-_BLOCK = 256  # vectors compared at once
-_SPARE = 100  # more than are asked for are compared in double precision
+_BLOCK = 128  # vectors compared at once
 
 
 def add(connection: apsw.Connection, workspace: str, memory: NewMemory, vector: Vector | None) -> Added:
@@ -79,30 +74,24 @@ def nearest(
     """The live documents whose own vectors are nearest, with their cosines; of equal ones the newest first."""
     _check(vector)
     which, bound = memories.conditions(workspace, wanted)
-    found = rows(connection, _VECTORS + " AND ".join(which), len(vector), *bound)
-    numbers, about = _cosines(found, vector, np.float32)
-    near = numbers[np.argsort(-about, kind="stable")[: limit + _SPARE]]
-    if not len(near):
-        return []
-    numbers, cosines = _cosines(rows(connection, _THESE_VECTORS, apsw.carray(near)), vector, np.float64)
+    numbers, cosines = _cosines(rows(connection, _VECTORS + " AND ".join(which), len(vector), *bound), vector)
     best = np.lexsort((-numbers, -cosines))[:limit]
     documents = _records(rows(connection, _SELECT + _THESE, apsw.carray(numbers[best]))) if len(best) else []
     return list(zip(documents, cosines[best].tolist(), strict=True))
 
 
-def _cosines(found: Iterable[Any], vector: Vector, precision: type[np.floating[Any]]) -> tuple[Rows, NDArray[Any]]:
+def _cosines(found: Iterable[Any], vector: Vector) -> tuple[Rows, NDArray[np.float64]]:
     """Numbers of documents and the cosine of each with a vector; 0 where one has no length.
 
-    In double precision each is computed by itself, so that equal vectors have equal cosines wherever they stand.
+    Each is computed by itself, so that equal vectors have equal cosines wherever they stand.
     """
-    unit = (np.asarray(vector, np.float64) / (_length_of(vector) or 1.0)).astype(precision)
+    unit = (np.asarray(vector, np.float64) / (_length_of(vector) or 1.0)).astype(np.float32)
     numbers: list[int] = []
-    cosines = [np.empty(0, precision)]
+    cosines = [np.empty(0)]
     cursor = iter(found)
     while block := list(islice(cursor, _BLOCK)):
         matrix = np.frombuffer(b"".join(value for _, _, value in block), np.float32).reshape(len(block), len(unit))
-        products = matrix @ unit if precision is np.float32 else np.vecdot(matrix.astype(precision), unit)
-        cosines.append(products / np.array([length or 1.0 for _, length, _ in block]))
+        cosines.append(np.vecdot(matrix, unit) / np.array([length or 1.0 for _, length, _ in block]))
         numbers += [number for number, _, _ in block]
     return np.array(numbers, np.int64), np.concatenate(cosines)
 
