@@ -32,8 +32,8 @@ _DAMAGED = (
 def back_up(connection: apsw.Connection, store: Path, target: Path) -> None:
     """Write a copy to a file that appears when it is complete and found sound; outside a transaction.
 
-    It is examined as before it is restored, every text and vector: a copy that could not be restored must not take the place of
-    one that can. That takes about three seconds for 100,000 chunks.
+    The copy is checked like before a restore, every text and vector, so that a damaged copy does not overwrite a sound backup.
+    That takes about three seconds for 100,000 chunks.
     """
     target = real_path(target)
     check_name(target)
@@ -53,7 +53,7 @@ def back_up(connection: apsw.Connection, store: Path, target: Path) -> None:
 
 
 def part_of(target: Path) -> Path:
-    """A name beside a file for what is to become it. What processes that were killed left under such names goes."""
+    """The name of a temporary file beside the target. Old ones of killed processes are removed."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.part*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
@@ -69,7 +69,7 @@ def _copy_sound(connection: apsw.Connection, store: Path, part: Path) -> None:
 
 
 def copy_to(connection: apsw.Connection, part: Path) -> None:
-    """A copy under a name of its own. All pages in one step: in several, a busy store would make it begin anew again and again."""
+    """Copy to a new file. All pages in one step: with several, every write to the store would restart the copy."""
     os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(apsw.Connection(str(part), flags=apsw.SQLITE_OPEN_READWRITE)) as copy:
         with copy.backup("main", connection, "main") as pages:
@@ -79,7 +79,7 @@ def copy_to(connection: apsw.Connection, part: Path) -> None:
 
 
 def damage_in(part: Path) -> str:
-    """What is wrong with a copy first of all, in one line; nothing where it is sound."""
+    """The first problem of a copy, in one line; empty if there is none."""
     with closing(open_connection(part)) as copy, transaction(copy, "DEFERRED"):
         return " ".join("".join(problems(copy)[:1]).split()).rstrip(".")
 
@@ -135,7 +135,9 @@ def _open(source: Path) -> apsw.Connection:
         connection = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
         with closed_on_error(connection):
             if connection.pragma("application_id") != schema.APPLICATION_ID:
-                raise StoreUnavailableError(f"The file {shown(source)} is no backup of a store: nothing was changed.")
+                raise StoreUnavailableError(
+                    f"The file {shown(source)} is not a backup of a store. Nothing was changed."
+                )
             version = connection.pragma("user_version")
             if version > schema.VERSION:
                 raise StoreTooNewError(f"The backup {shown(source)} was made by a newer Zapomni: update Zapomni.")
@@ -148,7 +150,7 @@ def _open(source: Path) -> apsw.Connection:
 
 
 def _swap(store: Path, part: Path) -> Path | None:
-    """Kill it whenever you like: the store is the old one, or the new one, or says that its -wal is missing."""
+    """May be killed at any point: the store is the old one, or the new one, or reports that its -wal is missing."""
     aside = name_before(store)
     if was_there := store.exists():
         _link(store, aside)

@@ -30,7 +30,7 @@ def open_connection(path: Path, *, writing: bool = False) -> apsw.Connection:
     with closed_on_error(connection):
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not writing))
-        # Else a statement with a limit is planned anew each time: its plan might depend on the number.
+        # Otherwise a statement with LIMIT ? is planned again each time, since its plan might depend on the number.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         settings = _SETTINGS + (_MACOS_SETTINGS if sys.platform == "darwin" else "")
         connection.execute(settings).fetchall()  # to the end: it would stop at the first that answers
@@ -39,7 +39,7 @@ def open_connection(path: Path, *, writing: bool = False) -> apsw.Connection:
 
 @contextmanager
 def impatient(connection: apsw.Connection) -> Iterator[None]:
-    """What somebody else keeps from being done is not waited for."""
+    """Do not wait for locks of others."""
     connection.set_busy_timeout(0)
     try:
         yield
@@ -49,7 +49,7 @@ def impatient(connection: apsw.Connection) -> Iterator[None]:
 
 @contextmanager
 def closed_on_error(connection: apsw.Connection) -> Iterator[None]:
-    """An error would keep the connection open for as long as somebody keeps the error."""
+    """Close the connection on an error, which would keep it open for as long as it is referenced."""
     try:
         yield
     except BaseException:
@@ -84,14 +84,14 @@ def last_change(connection: apsw.Connection) -> int:
     return int(one(connection, "SELECT coalesce(max(seq), 0) FROM change"))
 
 
-_FULL = "There is no room left on the disk of the store {path}: nothing was written. Free some space and try again."
-_FULL_EVEN_TO_READ = (
-    "There is no room left on the disk of the store {path}, not even for the files that SQLite needs beside it to read it:"
-    " nothing was read or written. Free some space and try again."
+_FULL = "The disk of the store {path} is full; nothing was written. Free some space and try again."
+_TOO_FULL_TO_READ = (
+    "The disk of the store {path} is full, and SQLite needs files beside the store even to read it."
+    " Nothing was read or written. Free some space and try again."
 )
 _DAMAGED = (
     "The store {path} is damaged ({reason}); nothing was changed."
-    " Go back to a backup with zapomni restore-backup, or move the file away to begin anew."
+    " Go back to a backup with zapomni restore-backup, or move the file away to start with an empty store."
 )
 _BUSY = "Another process holds the store {path}. Try again in a moment, or look for a process that hangs."
 _REFUSED = (
@@ -99,7 +99,7 @@ _REFUSED = (
     " This user must be able to read and write the file, and its directory {directory} too."
 )
 _FAILED = "Reading or writing the store {path} failed ({reason}). Check the disk, its quota and its limits."
-_STRANGE = "The store {path} could not do what was asked of it ({reason})."
+_OTHER = "The store {path} failed ({reason})."
 
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
@@ -115,7 +115,7 @@ _MEANING: tuple[tuple[type[Exception], type[DatabaseError], str], ...] = (
     (apsw.PermissionsError, StoreUnavailableError, _REFUSED),
     (apsw.AuthError, StoreUnavailableError, _REFUSED),
     (apsw.IOError, StoreUnavailableError, _FAILED),
-    (apsw.Error, DatabaseError, _STRANGE),
+    (apsw.Error, DatabaseError, _OTHER),
     (PermissionError, StoreUnavailableError, _REFUSED),
     (OSError, StoreUnavailableError, _FAILED),
 )
@@ -125,22 +125,22 @@ _LEAST_ROOM = 32 * 1024  # bytes: what the -shm of a store takes at least
 
 
 def shown(path: object) -> str:
-    """A path in a message: quoted where it would not be seen where it ends, and always text."""
+    """A path for a message, quoted where necessary."""
     return shlex.quote(str(path).encode(errors="backslashreplace").decode())
 
 
 def damaged(path: Path, reason: str) -> StoreDamagedError:
-    """What is said of a store that cannot be trusted."""
+    """The error for a damaged store."""
     return StoreDamagedError(_DAMAGED.format(path=shown(path), reason=reason))
 
 
 def held(path: Path) -> StoreUnavailableError:
-    """What is said when another process does not let go."""
+    """The error for a store that another process holds."""
     return StoreUnavailableError(_BUSY.format(path=shown(path)))
 
 
 def translate(error: Exception, path: Path, words: str | None = None) -> Exception:
-    """Our error for one of the driver's or the system's, in these words or those for a store; any other as it is."""
+    """The store error for an error of the driver or the system; any other error unchanged. `words` replace the usual message."""
     meaning = _meaning(error, path)
     if meaning is None:
         return error
@@ -150,23 +150,23 @@ def translate(error: Exception, path: Path, words: str | None = None) -> Excepti
 
 
 def _meaning(error: Exception, path: Path) -> tuple[type[DatabaseError], str] | None:
-    if _is_for_want_of_room(error, path):
-        return StoreFullError, _FULL_EVEN_TO_READ if _is_about_files_beside(error) else _FULL
+    if _is_disk_full(error, path):
+        return StoreFullError, _TOO_FULL_TO_READ if _concerns_wal_or_shm(error) else _FULL
     if _is_on_read_only_mount(error, path):
         return StoreUnavailableError, _REFUSED
     return next(((ours, words) for theirs, ours, words in _MEANING if isinstance(error, theirs)), None)
 
 
 def _reason(error: Exception, path: Path) -> str:
-    if _is_for_want_of_room(error, path):
-        return "there is no room left on its disk"
+    if _is_disk_full(error, path):
+        return "its disk is full"
     if _is_on_read_only_mount(error, path):
         return "its file system is mounted read-only"
     return (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
 
 
-def _is_for_want_of_room(error: Exception, path: Path) -> bool:
-    """SQLite says of a full disk, where it is not the store itself that it writes, that it cannot open or read."""
+def _is_disk_full(error: Exception, path: Path) -> bool:
+    """Whether the disk is full. For files other than the store, SQLite reports that it cannot open or read them."""
     if isinstance(error, OSError):
         return error.errno in _NO_ROOM
     return isinstance(error, apsw.FullError) or (
@@ -174,13 +174,13 @@ def _is_for_want_of_room(error: Exception, path: Path) -> bool:
     )
 
 
-def _is_about_files_beside(error: Exception) -> bool:
+def _concerns_wal_or_shm(error: Exception) -> bool:
     """Whether SQLite could not make its -wal or -shm, without which it does not read either."""
     return isinstance(error, apsw.CantOpenError) or getattr(error, "extendedresult", 0) in _NO_SHARED_MEMORY
 
 
 def _is_on_read_only_mount(error: Exception, path: Path) -> bool:
-    """SQLite says of it that it is unable to open the file."""
+    """Whether the file system is read-only, which SQLite reports as unable to open the file."""
     if isinstance(error, OSError):
         return error.errno == errno.EROFS
     return isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) and _is_read_only(path.parent)
@@ -209,7 +209,7 @@ def _is_read_only(directory: Path) -> bool:
 def translated(
     path: Path, kinds: tuple[type[Exception], ...] = (apsw.Error, OSError), words: str | None = None
 ) -> Iterator[None]:
-    """Raise our errors instead of the driver's and the system's, in these words or those for a store."""
+    """Raise store errors instead of those of the driver and the system. `words` replace the usual message."""
     try:
         yield
     except kinds as error:

@@ -1,4 +1,4 @@
-"""The file as a whole: checked before it is trusted, made where it is not there, then connected to."""
+"""The file as a whole: checks it, creates it if necessary, and opens connections to it."""
 
 import threading
 from contextlib import closing, suppress
@@ -36,7 +36,7 @@ class Database:
         self._footprint: Footprint | None = None
 
     def connect(self, *, writing: bool = False) -> apsw.Connection:
-        """A new connection to a store that is sound as far as one can see at once."""
+        """A new connection, after quick checks of the store."""
         with self._preparing, translated(self.path):
             if self._footprint:
                 self._footprint.check()
@@ -49,7 +49,7 @@ class Database:
             return connection
 
     def guard(self, connection: apsw.Connection) -> None:
-        """Refuse to go on where another process took the files away or brought them to a newer version meanwhile."""
+        """Raise if another process removed, replaced or overwrote the files, or upgraded them to a newer version."""
         if self._footprint:
             self._footprint.check()
         if self._is_overwritten():
@@ -63,16 +63,12 @@ class Database:
         return self._file is not None and self._file.is_overwritten()
 
     def skip_checkpoint_if_overwritten(self, connection: apsw.Connection) -> None:
-        """See to it that closing the last connection does not mix what is in the -wal into a file that it does not belong to."""
+        """Keep the last connection from writing the -wal into a file that it does not belong to."""
         if self._is_overwritten():
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
-    def note(self, note: Note) -> None:
-        """Everything up to this is committed."""
-        self.lock.write_note(note)
-
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self.lock.close()
         if self._file:
             self._file.close()
@@ -86,7 +82,7 @@ class Database:
         raise held(self.path)
 
     def _prepare(self) -> int:
-        """See to it that there is a sound store of this version; the number of its file."""
+        """Create or check the store; the inode of its file."""
         make_file(self.path, self.lock)
         file = self.path.stat().st_ino
         noted = self.lock.read_note()
@@ -117,7 +113,7 @@ class Database:
         return False
 
     def _adopt(self, connection: apsw.Connection) -> None:
-        """Make the store; another process may have done so while this one waited."""
+        """Create the tables, unless another process did so while this one waited."""
         if self._is_current(connection):
             return
         if not connection.pragma("application_id") and self.lock.read_note():
@@ -144,7 +140,7 @@ class Database:
             )
 
     def _refuse_behind(self, noted: Note | None, found: Note) -> None:
-        """What was noted before is in the store now, or was lost."""
+        """Raise if the store is behind the note in the lock file: commits were lost."""
         missing = noted.commit - found.commit if noted and noted.store == found.store else 0
         if missing > 0 and self.lock.read_note() == noted:
             raise damaged(

@@ -26,13 +26,11 @@ def wal_of(path: Path) -> Path:
 
 
 def real_path(path: Path) -> Path:
-    """Where a path leads, whatever links are on its way."""
+    """The path with all symlinks resolved."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise StoreUnavailableError(
-            f"The path {shown(path)} leads nowhere ({error}): choose another one, or mend its links."
-        ) from error
+        raise StoreUnavailableError(f"Cannot resolve the path {shown(path)} ({error}); check its symlinks.") from error
 
 
 def check_name(path: Path) -> None:
@@ -51,12 +49,12 @@ def check_name(path: Path) -> None:
 
 
 def make_file(path: Path, lock: LockFile) -> None:
-    """An empty file, readable by its owner alone, unless there is a file; nothing where one was and is no more."""
+    """Create an empty file that only its owner may read, unless it exists. Refuses paths where a store was lost."""
     check_name(path)
     if path.is_dir():
         raise StoreUnavailableError(f"The store {shown(path)} is a directory: name a file in it.")
     if path.exists() and not path.is_file():
-        raise StoreUnavailableError(f"The store {shown(path)} is no file, but a device or the like: name a file.")
+        raise StoreUnavailableError(f"The store {shown(path)} is not a regular file: name a file.")
     _refuse_lost(path, lock)
     _make_directory(path.parent)
     _refuse_mount(path)
@@ -86,7 +84,7 @@ def _refuse_strange_wal(path: Path, wal_size: int) -> None:
     """SQLite takes whichever -wal it finds, and would mix the two. A backup says in its header that it has none.
 
     The size was taken first: a new store says that it has a -wal before there is one. The -wal is read before the file, as
-    another process may write it anew once the file holds all that was in it.
+    another process may overwrite the -wal once the file holds its contents.
     """
     if not wal_size:
         return
@@ -102,7 +100,7 @@ def _refuse_strange_wal(path: Path, wal_size: int) -> None:
 
 
 def size_of(path: Path) -> int:
-    """How many bytes a file has; none where there is no file. Another process may remove a -wal at any moment."""
+    """The size in bytes, 0 for a missing file: another process may remove a -wal at any moment."""
     try:
         return path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
@@ -146,7 +144,7 @@ def _refuse_other_names(path: Path) -> None:
     ours = [name for name in path.parent.glob(f"{glob.escape(path.name)}{_BEFORE}*") if name.samefile(path)]
     if path.stat().st_nlink > 1 + len(ours):
         raise StoreUnavailableError(
-            f"The store {shown(path)} has another name too (a hard link), and whoever used both would destroy it."
+            f"The store {shown(path)} has another name too (a hard link); using both would destroy it."
             f" Delete the other name, or make a copy of it: find DIRECTORY -samefile {shown(path)} lists both."
         )
 

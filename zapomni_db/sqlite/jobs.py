@@ -277,7 +277,7 @@ def _newest(
 
 
 def _retry(connection: apsw.Connection, workspace: str, uids: Sequence[str] | None) -> int:
-    """Queue failed jobs anew, and let those that wait be tried now; not one whose place another of the same key has taken."""
+    """Queue failed jobs again and make waiting ones due now, except those whose key another job has taken."""
     statement = (
         "UPDATE OR IGNORE job SET state = 'queued', attempts = 0, postponed_since = NULL, not_before = :now, due_at = :now,"
         " updated_at = :now WHERE workspace = :workspace"
@@ -291,7 +291,7 @@ def _retry(connection: apsw.Connection, workspace: str, uids: Sequence[str] | No
 
 
 def _drop(connection: apsw.Connection, workspace: str, uids: Sequence[str]) -> int:
-    """Forget jobs that nobody runs."""
+    """Remove jobs that are not running."""
     statement = "DELETE FROM job WHERE workspace = :workspace AND uid = :uid AND (state != 'running' OR due_at <= :now)"
     return _each(connection, statement, {"now": now(), "workspace": workspace}, uids)
 
@@ -315,7 +315,7 @@ def _micros(seconds: float) -> int:
 
 
 class SQLiteJobs:
-    """A JobStore in the file of the memories. Asking whether something is due writes nothing and waits for nobody."""
+    """A JobStore in the file of the memories. Asking what is due does not write, and waits for no lock."""
 
     def __init__(self, threads: Threads) -> None:
         self._threads = threads

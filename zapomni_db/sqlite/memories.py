@@ -249,14 +249,14 @@ def history(connection: apsw.Connection, memory: int) -> list[Event]:
 
 
 def record_reload(connection: apsw.Connection, workspace: str) -> None:
-    """Make every process load its view of a workspace anew, because the codes are others."""
+    """Make every process reload its view of a workspace, because the codes changed."""
     connection.execute(
         "INSERT INTO change(workspace, memory, state, at, client) VALUES(?, 0, 'reload', 0, '')", (workspace,)
     )
 
 
 def changed_since(connection: apsw.Connection, workspace: str, seq: int) -> set[int] | None:
-    """The memories of a workspace that changed after a log entry; None if everything must be read anew."""
+    """The memories of a workspace that changed after a log entry; None if all must be read again."""
     statement = "SELECT memory FROM change WHERE seq > ? AND workspace = ? AND state != 'read'"
     found = rows(connection, statement, seq, workspace)
     memories = {memory for (memory,) in found}
@@ -346,9 +346,7 @@ def replace(connection: apsw.Connection, uid: str, new: Row, by: str) -> Row | N
     if old and old.replaced_by == new.uid:
         return None
     if old is None or not old.is_live:
-        raise MemoryNotFoundError(
-            "There is no such memory to replace in this workspace, or it was deleted or replaced before."
-        )
+        raise MemoryNotFoundError("The memory to replace is not in this workspace, or was deleted or replaced before.")
     connection.execute("UPDATE memory SET replaced_by = ? WHERE id = ?", (new.uid, old.id))
     timeline.hide(connection, old.id)
     record_change(connection, new.workspace, old.id, "replaced", by)

@@ -130,7 +130,7 @@ class SQLiteStore:
                 await asyncio.sleep(SWEEP_PAUSE)
         except StoreFullError as error:
             raise StoreFullError(
-                f"{left}: to write them anew takes as much room again, on their disk and where temporary files are kept"
+                f"{left}: rewriting them takes the same space again, on their disk and for temporary files"
                 " (TMPDIR). Free some space and purge again."
             ) from error
 

@@ -171,7 +171,7 @@ def require_embedder(connection: apsw.Connection, workspace: str, identity: Embe
     elif current.identity != identity:
         raise EmbedderMismatchError(
             f"The vectors of workspace '{workspace}' were made by {describe(current.identity)}, not by {describe(identity)}."
-            " Use that embedder, or run `zapomni reindex` to make them anew."
+            " Use that embedder, or run `zapomni reindex` to embed everything again."
         )
     return current
 

@@ -111,7 +111,7 @@ def state_facts(
 def move_facts(connection: apsw.Connection, old: Row, new: Row, text: str) -> tuple[int, int]:
     """Copy what was stated of a memory to the one that replaces it, where its text holds both names.
 
-    How many facts were moved and how many were not. The evidence is found anew; those of the old memory stay with it.
+    How many facts were moved and how many were not. The evidence is searched again in the new text; the old memory keeps its own.
     """
     stated = list(rows(connection, _STATED_OF, old.id))
     if not stated:
@@ -239,7 +239,7 @@ def _keep_stated(connection: apsw.Connection, row: Row, text: Text, entities: It
 
 
 def record(connection: apsw.Connection, workspace: str, memory_id: str, extraction: Extraction) -> bool:
-    """Keep what was read in a memory; inside a transaction. False where there is no such memory."""
+    """Store what was extracted from a memory; False for an unknown memory. Inside a transaction."""
     row = memories.find(connection, workspace, memory_id)
     if row is None:
         return False
