@@ -19,7 +19,7 @@ from zapomni_db.sqlite.connection import (
     transaction,
     translated,
 )
-from zapomni_db.sqlite.files import Footprint, make_file, real_path
+from zapomni_db.sqlite.files import OpenedFiles, make_file, real_path
 from zapomni_db.sqlite.lock import LockFile, MainFile, Note
 
 
@@ -33,25 +33,25 @@ class Database:
         self._file: MainFile | None = None
         self._patience = patience
         self._preparing = threading.Lock()
-        self._footprint: Footprint | None = None
+        self._opened_files: OpenedFiles | None = None
 
     def connect(self, *, writing: bool = False) -> apsw.Connection:
         """A new connection, after quick checks of the store."""
         with self._preparing, translated(self.path):
-            if self._footprint:
-                self._footprint.check()
-            file = self._footprint.file if self._footprint else self._prepare()
+            if self._opened_files:
+                self._opened_files.check()
+            file = self._opened_files.file if self._opened_files else self._prepare()
             connection = open_connection(self.path, writing=writing)
             with closed_on_error(connection):
                 connection.pragma("query_only", not writing)
                 last_change(connection)
-                self._footprint = self._footprint or self._found(file)
+                self._opened_files = self._opened_files or self._found(file)
             return connection
 
     def guard(self, connection: apsw.Connection) -> None:
         """Raise if another process removed, replaced or overwrote the files, or upgraded them to a newer version."""
-        if self._footprint:
-            self._footprint.check()
+        if self._opened_files:
+            self._opened_files.check()
         if self._is_overwritten():
             raise StoreReplacedError(
                 f"The file {shown(self.path)} was overwritten while it was open, as by cp. Nothing is read or written any more."
@@ -73,12 +73,12 @@ class Database:
         if self._file:
             self._file.close()
 
-    def _found(self, file: int) -> Footprint:
+    def _found(self, file: int) -> OpenedFiles:
         """The files that were opened; another process may have put a backup in their place since they were prepared."""
         with suppress(FileNotFoundError):  # a backup has no -wal
-            footprint = Footprint.of(self._named, self.path)
-            if footprint.file == file:
-                return footprint
+            opened = OpenedFiles.of(self._named, self.path)
+            if opened.file == file:
+                return opened
         raise held(self.path)
 
     def _prepare(self) -> int:

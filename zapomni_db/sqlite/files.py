@@ -161,7 +161,7 @@ def mount_of(path: Path, mounts: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Footprint:
+class OpenedFiles:
     """Which files a path led to when it was opened. SQLite goes on writing into files that were taken away."""
 
     path: str
@@ -174,7 +174,7 @@ class Footprint:
         return self.numbers[0]
 
     @classmethod
-    def of(cls, named: Path, path: Path) -> "Footprint":
+    def of(cls, named: Path, path: Path) -> "OpenedFiles":
         """The files as they are now; `named` is the path before its links were followed, which may lead elsewhere later."""
         names = (str(named), str(wal_of(path)))
         return cls(*names, _numbers(*names))

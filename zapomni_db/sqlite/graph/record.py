@@ -96,14 +96,14 @@ def state_facts(
         if not one(connection, "SELECT evidence FROM relation WHERE id = ?", number):
             new.add(number)
     timeline.count(connection, before, timeline.contribution(connection, row.id))
-    rivals = timeline.with_rivals(connection, set(relations))
-    were_current = timeline.current(connection, rivals, now)
+    competing = timeline.with_competing(connection, set(relations))
+    were_current = timeline.current(connection, competing, now)
     timeline.update(connection, relations)
     record_change(connection, row.workspace, row.id, "read", by)
     return FactsStated(
         new=len(new),
         known=len(facts) - len(new),
-        ended=len(were_current - timeline.current(connection, rivals, now)),
+        ended=len(were_current - timeline.current(connection, competing, now)),
         also_current=tuple(query.also_current(connection, set(relations), now)),
     )
 
