@@ -25,7 +25,8 @@ from rich.table import Table
 from texts import pieces
 
 from zapomni_core import MemoryEngine, MemoryManager
-from zapomni_core.plugin import Postpone, Provider
+from zapomni_core.plugin import Provider
+from zapomni_core.plugin.jobs import Postpone
 from zapomni_core.provider import Providers
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore

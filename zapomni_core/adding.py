@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zapomni_core.chunking import Chunk, chunk
 from zapomni_core.dispatch.call import Heartbeat, report_progress
 from zapomni_core.embedding import Embedder
 from zapomni_core.extracting import UNREAD, Reading
 from zapomni_core.intake import Particulars, key_of, read_particulars
 from zapomni_core.telemetry import timed
-from zapomni_core.terms import VERSION, terms
+from zapomni_core.text.chunks import Chunk, chunk
+from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.records import NewChunk, NewJob, NewMemory
 
 if TYPE_CHECKING:

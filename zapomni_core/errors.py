@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from zapomni_db.errors import DatabaseError
 
 if TYPE_CHECKING:
-    from zapomni_core.llm.failure import LLMFailure
+    from zapomni_core.llm.classifier import LLMFailure
 
 __all__ = [
     "ConfigurationError",

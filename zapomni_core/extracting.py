@@ -62,11 +62,11 @@ def kept_unread(mode: Literal["store_raw", "queue_retry"], kind: str, wait_secon
 
 async def read_kept(engine: "MemoryEngine", kept: "MemoryResult", text: str, timestamp: datetime) -> "MemoryResult":
     """A memory that is kept already, once it is read; or as it was, with the reason, where that does not succeed soon."""
-    from zapomni_core.llm.patience import patience
+    from zapomni_core.llm.llm import question_limit
 
     failure: LLMFailure | None = None
     try:
-        with patience(engine.settings.llm.wait_seconds):
+        with question_limit(engine.settings.llm.wait_seconds):
             extraction = await engine.extract(text, timestamp=timestamp)
         if await _record(engine, kept.memory_id, extraction):
             return await _settled(engine, kept, extraction)

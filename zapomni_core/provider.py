@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, get_args
 
 from zapomni_core.dispatch.middleware import isolated
 from zapomni_core.errors import ConfigurationError, DatabaseError
-from zapomni_core.host.mistakes import quoted
+from zapomni_core.host.tracebacks import quoted
 from zapomni_core.settings import Settings
 
 log = logging.getLogger("zapomni.providers")

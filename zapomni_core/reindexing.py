@@ -7,7 +7,7 @@ from zapomni_core.adding import indexed_text
 from zapomni_core.embedding import Embedder, OnBatch
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.intake import Particulars
-from zapomni_core.terms import VERSION, terms
+from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound
 from zapomni_db.store import MemoryStore, VectorStore

@@ -1,6 +1,6 @@
 """The SQLite store keeps the contract of a store of sessions."""
 
-from zapomni_core.testing.sessions import SessionStoreContract
+from zapomni_core.testing.store_contracts import SessionStoreContract
 from zapomni_db.sqlite import SQLiteStore
 
 

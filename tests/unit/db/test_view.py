@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zapomni_core.testing.samples import sample_chunk, sample_memory
-from zapomni_core.testing.stores import ask, delete, put, restore, searchable
+from zapomni_core.testing.samples import ask, delete, put, restore, sample_chunk, sample_memory, searchable
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_db.sqlite.view import neighbours_of
 
