@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
     from zapomni_db.records import Added, Event, Extraction, Job, Memory, NewJob, Order, Page, State
-    from zapomni_db.store import ConversationStore, FileStore, GraphStore, JobStore, MemoryStore
+    from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore
 
 log = logging.getLogger("zapomni.engine")
 
@@ -96,18 +96,18 @@ class MemoryEngine:
     @property
     def graph(self) -> "GraphStore":
         """The store's protocol for entities and relations; ConfigurationError where the store has none."""
-        graph: GraphStore | None = getattr(self._parts.store, "graph", None)
+        graph = self._parts.store.graph
         if graph is None:
             raise ConfigurationError(f"the store '{self._parts.store_name}' keeps no graph; choose one that does")
         return graph
 
     @property
-    def conversations(self) -> "ConversationStore":
+    def sessions(self) -> "SessionStore":
         """The store's protocol for sessions and documents; ConfigurationError where the store has none."""
-        conversations: ConversationStore | None = getattr(self._parts.store, "conversations", None)
-        if conversations is None:
+        sessions = self._parts.store.sessions
+        if sessions is None:
             raise ConfigurationError(f"the store '{self._parts.store_name}' keeps no sessions; choose one that does")
-        return conversations
+        return sessions
 
     @property
     def keeps_jobs(self) -> bool:

@@ -69,7 +69,7 @@ class Parts:
     @property
     def jobs(self) -> "JobStore | None":
         """The store's queue, where it has one."""
-        return getattr(self.store, "jobs", None)
+        return self.store.jobs
 
     @cached_property
     def workplace(self) -> Workplace:

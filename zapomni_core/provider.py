@@ -194,14 +194,21 @@ def _wrong_name(identity: Any, name: str) -> str | None:
 
 
 def _missing_in_store(store: Any) -> list[str]:
-    """The methods that a store lacks of the protocols of which it has any; it may well keep no jobs, or jobs alone."""
-    from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore
+    """The methods that a store lacks, and those of its optional parts; a part may be None, but must be declared."""
+    from zapomni_db.store import GraphStore, JobStore, MemoryStore, SessionStore, VectorStore
 
     memories = _missing(store, MemoryStore)
     keeps_none = len(memories) == len(_methods(MemoryStore)) - 1  # it closes, and no more
     missing = [] if keeps_none else [f"{name}()" for name in memories]
-    for concern, protocol in (("jobs", JobStore), ("graph", GraphStore), ("conversations", ConversationStore)):
-        if (part := getattr(store, concern, None)) is not None:
+    for concern, protocol in (
+        ("jobs", JobStore),
+        ("graph", GraphStore),
+        ("sessions", SessionStore),
+        ("vectors", VectorStore),
+    ):
+        if not keeps_none and not hasattr(store, concern):
+            missing.append(concern)
+        elif (part := getattr(store, concern, None)) is not None:
             missing += [f"{concern}.{name}()" for name in _missing(part, protocol)]
     return missing
 

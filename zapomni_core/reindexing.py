@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import cast
 
 from zapomni_core.adding import indexed_text
 from zapomni_core.embedding import Embedder, OnBatch
@@ -11,7 +10,7 @@ from zapomni_core.intake import Particulars
 from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound
-from zapomni_db.store import MemoryStore, Reembedding
+from zapomni_db.store import MemoryStore, VectorStore
 
 BATCH = 512
 """Chunks that are kept at a time: about what a killed run has to do again."""
@@ -23,7 +22,7 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
     What an older analyser analysed is analysed again before. Whatever ends it before, what was kept stays, and the next run goes on from there. Progress is told before the first
     chunk and after each batch of the embedder's.
     """
-    target = _reembedding(store)
+    target = _vectors(store)
     await _analyse(target, workspace)
     done = 0
     while True:
@@ -38,7 +37,7 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
             return done
 
 
-async def _analyse(target: Reembedding, workspace: str) -> None:
+async def _analyse(target: VectorStore, workspace: str) -> None:
     """Give the chunks that another version of the analyser analysed the terms of this one."""
     while chunks := (await target.outdated(workspace, VERSION, BATCH))[0]:
         made = await asyncio.to_thread(lambda found: [terms(_content(chunk)) for _, chunk in found], chunks)
@@ -53,7 +52,7 @@ async def embed_pending(
 
     EmbedderMismatchError where another embedder serves by now: nobody waits for vectors of this one.
     """
-    target = _reembedding(store)
+    target = _vectors(store)
     done = 0
     while True:
         await _check_serving(store, workspace, embedder)
@@ -73,18 +72,18 @@ async def _check_serving(store: MemoryStore, workspace: str, embedder: Embedder)
 async def count_pending(store: MemoryStore, workspace: str) -> int:
     """How many chunks of a workspace wait for a vector of the embedder that serves."""
     identity = await store.embedder(workspace)
-    if identity is None or not hasattr(store, "pending"):
+    if identity is None or store.vectors is None:
         return 0
-    return (await _reembedding(store).pending(workspace, identity, 1))[1]
+    return (await store.vectors.pending(workspace, identity, 1))[1]
 
 
 async def count_outdated(store: MemoryStore, workspace: str) -> int:
     """How many chunks of a workspace another version of the analyser analysed."""
-    return (await _reembedding(store).outdated(workspace, VERSION, 1))[1] if hasattr(store, "outdated") else 0
+    return (await store.vectors.outdated(workspace, VERSION, 1))[1] if store.vectors else 0
 
 
 async def _embed(
-    target: Reembedding,
+    target: VectorStore,
     workspace: str,
     embedder: Embedder,
     chunks: Sequence[tuple[int, ChunkFound]],
@@ -111,7 +110,7 @@ def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | 
     return tell
 
 
-async def _switch(target: Reembedding, workspace: str, embedder: Embedder) -> bool:
+async def _switch(target: VectorStore, workspace: str, embedder: Embedder) -> bool:
     """Whether the new vectors serve now; not yet, where somebody has added a memory meanwhile."""
     try:
         await target.switch(workspace, embedder.identity)
@@ -122,7 +121,7 @@ async def _switch(target: Reembedding, workspace: str, embedder: Embedder) -> bo
     return True
 
 
-def _reembedding(store: MemoryStore) -> Reembedding:
-    if not all(hasattr(store, method) for method in ("pending", "fill", "switch", "outdated", "replace_terms")):
+def _vectors(store: MemoryStore) -> VectorStore:
+    if store.vectors is None:
         raise ConfigurationError("this store cannot get the vectors of another embedder; begin a new one for that")
-    return cast(Reembedding, store)
+    return store.vectors

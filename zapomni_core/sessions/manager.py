@@ -15,7 +15,7 @@ from zapomni_core.sessions.models import EMBEDDING_DIMENSION, Document, Message,
 
 if TYPE_CHECKING:
     from zapomni_db.records import DocumentRecord, MessageRecord
-    from zapomni_db.store import ConversationStore
+    from zapomni_db.store import SessionStore
 
 
 class MemoryManager:
@@ -35,7 +35,7 @@ class MemoryManager:
         with self._engine.telemetry.span("memory.create_session") as span:
             user_id, metadata = rules.user_id_of(user_id), clean_metadata(metadata)
             span.set(user_id=user_id, metadata_keys=list(metadata))
-            session = await self._conversations.create_session(self._engine.workspace, user_id, metadata)
+            session = await self._sessions.create_session(self._engine.workspace, user_id, metadata)
             return UUID(session.id)
 
     async def store_message(
@@ -50,8 +50,8 @@ class MemoryManager:
             content, kept = rules.content_of(content), clean_metadata(metadata)
             span.set(session_id=session, role=role, content_length=len(content))
             span.set(has_metadata=bool(kept), metadata_keys=list(kept))
-            conversations, workspace = self._conversations, self._engine.workspace
-            write = partial(conversations.add_message, workspace, session, role)
+            sessions, workspace = self._sessions, self._engine.workspace
+            write = partial(sessions.add_message, workspace, session, role)
             added = await keep(self._engine, content, kept, write)
             return UUID(added.memory_id)
 
@@ -60,7 +60,7 @@ class MemoryManager:
         with self._engine.telemetry.span("memory.get_conversation_history") as span:
             session, limit = rules.session_id_of(session_id), rules.count_of("limit", limit)
             span.set(session_id=session, limit=limit)
-            found = await self._conversations.history(self._engine.workspace, session, limit)
+            found = await self._sessions.history(self._engine.workspace, session, limit)
             span.set(result_count=len(found))
             parent = UUID(session)
             return [_message(one, parent) for one in found]
@@ -73,8 +73,8 @@ class MemoryManager:
             content, kept = rules.content_of(content), clean_metadata(metadata)
             vector = None if embedding is None else rules.embedding_of("embedding", embedding, self._dimension)
             span.set(content_length=len(content), has_embedding=vector is not None, metadata_keys=list(kept))
-            conversations, workspace = self._conversations, self._engine.workspace
-            write = partial(conversations.add_document, workspace, vector=vector)
+            sessions, workspace = self._sessions, self._engine.workspace
+            write = partial(sessions.add_document, workspace, vector=vector)
             added = await keep(self._engine, content, kept, write)
             return UUID(added.memory_id)
 
@@ -93,7 +93,7 @@ class MemoryManager:
             top_k, wanted = rules.count_of("top_k", top_k), rules.filter_of(metadata_filters)
             span.set(top_k=top_k, filter_count=len(metadata_filters or ()))
             started = time.perf_counter()
-            found = await self._conversations.nearest_documents(self._engine.workspace, vector, top_k, wanted)
+            found = await self._sessions.nearest_documents(self._engine.workspace, vector, top_k, wanted)
             span.set(result_count=len(found), query_time_ms=round((time.perf_counter() - started) * 1000, 3))
             return [(self._document(one), cosine) for one, cosine in found]
 
@@ -114,14 +114,14 @@ class MemoryManager:
             wanted = rules.filter_of(metadata_filters)
             most = None if limit is None else rules.count_of("limit", limit)
             span.set(start_date=start.isoformat(), end_date=end.isoformat(), filter_count=len(metadata_filters or ()))
-            found = await self._conversations.documents_between(self._engine.workspace, start, end, wanted, most)
+            found = await self._sessions.documents_between(self._engine.workspace, start, end, wanted, most)
             span.set(result_count=len(found))
             return [self._document(one) for one in found]
 
     async def health_check(self) -> dict[str, Any]:
         """That the store answers, which one it is, and the versions of what it runs on."""
         with self._engine.telemetry.span("memory.health_check") as span:
-            health = {"status": "healthy", **await self._conversations.health()}
+            health = {"status": "healthy", **await self._sessions.health()}
             span.set(**health)
             return health
 
@@ -131,8 +131,8 @@ class MemoryManager:
             await self._engine.close()
 
     @property
-    def _conversations(self) -> "ConversationStore":
-        return self._engine.conversations
+    def _sessions(self) -> "SessionStore":
+        return self._engine.sessions
 
     def _document(self, found: "DocumentRecord") -> Document:
         """A document as it was stored, if with a vector of another dimension."""

@@ -31,7 +31,7 @@ KEY = "sk-hunter2-of-ada"
 PASSWORD = "sesame-of-ada"  # noqa: S105 (nobody's)
 SECRETS = (PRIVATE, KEY, PASSWORD)
 """Texts that no answer may contain."""
-STORE_PARTS = ("jobs", "graph", "conversations")
+STORE_PARTS = ("jobs", "graph", "sessions", "vectors")
 ERROR_KEY = "zapomni/error"
 ANSWERS = {"success", "degraded", "queued"}
 ASKED_FOR = {"validation", "not_found", "refused"}

@@ -11,7 +11,7 @@ from zapomni_core.failures import KINDS, describe_failure, flaw_of
 from zapomni_core.masking import without_paths
 from zapomni_db import errors as db_errors
 from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreUnavailableError
-from zapomni_db.sqlite.failures import shown
+from zapomni_db.sqlite.connection import shown
 
 GENERIC = "Something went wrong."
 
