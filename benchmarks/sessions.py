@@ -37,7 +37,7 @@ from texts import pieces
 
 from zapomni_core import Document, MemoryEngine, MemoryManager, Message
 from zapomni_core.plugin import Postpone, Provider
-from zapomni_core.provider import Providers
+from zapomni_core.providers import Providers
 from zapomni_core.telemetry import NO_TELEMETRY
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore, codes, facets
@@ -181,7 +181,7 @@ def message(row: tuple[Any, ...], session: UUID) -> Message:
 
 
 def _wanted(category: int) -> Any:
-    from zapomni_core.sessions.rules import filter_of
+    from zapomni_core.sessions.arguments import filter_of
 
     return filter_of({"category": category})
 

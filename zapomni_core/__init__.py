@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from zapomni_core.engine import MemoryEngine
     from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_core.sessions import (
         AgentResponse,
         ApprovalRequest,
@@ -41,7 +41,7 @@ _HOMES = {
     "ConfigurationError": "zapomni_core.errors",
     "DatabaseError": "zapomni_core.errors",
     "Document": "zapomni_core.sessions",
-    "MemoryEngine": "zapomni_core.engine",
+    "MemoryEngine": "zapomni_core.memory.engine",
     "MemoryManager": "zapomni_core.sessions",
     "Message": "zapomni_core.sessions",
     "ProcessingError": "zapomni_core.errors",

@@ -4,20 +4,20 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zapomni_core.dispatch.dispatcher import Dispatcher
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, PluginError
 from zapomni_core.host.discovery import Found, bare_name
 from zapomni_core.host.lifespans import Lifespans
 from zapomni_core.host.loading import Loader, Offer
 from zapomni_core.host.registry import CheckedTool, ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
+from zapomni_core.memory.components import Components
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.models import HostStats
-from zapomni_core.provider import Kind, Providers
-from zapomni_core.providers import zapomni_lifespan
+from zapomni_core.providers import Kind, Providers, zapomni_lifespan
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import NO_TELEMETRY, Telemetry
 
@@ -35,10 +35,10 @@ class App:
     def __init__(self, settings: Settings | None = None, engine: Any = None) -> None:
         self.settings = settings or _given(engine, "settings", Settings) or Settings()
         self._providers = _given(engine, "providers", Providers) or Providers()
-        self._builds_parts = engine is None
-        self.engine = engine if engine is not None else MemoryEngine(self.settings, self._providers)
-        with suppress(AttributeError):  # any object may stand in for an engine
-            self.engine.host_stats = self.host_stats
+        self._builds_components = engine is None
+        self.engine = engine if engine is not None else MemoryEngine(self.settings, providers=self._providers)
+        if components := _given(self.engine, "components", Components):
+            components.host_stats = self.host_stats
         self.registry = ToolRegistry()
         self._telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
         self._loading: asyncio.Task[None] | None = None
@@ -84,9 +84,9 @@ class App:
             for warning in plugin.warnings:
                 log.warning("plugin_warning", extra={"plugin": plugin.name, "warning": warning})
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
-        if self._builds_parts and any(one.entry_point for one in found):  # else nobody was asked for parts
+        if self._builds_components and any(one.entry_point for one in found):  # else nobody was asked for parts
             problems += _missing_parts(self.settings, self._providers, self.report.in_state("failed"))
-        if self._builds_parts:
+        if self._builds_components:
             problems += _unusable_parts(self.settings, self._providers)
         if problems:
             raise ConfigurationError("\n".join(problems))

@@ -12,12 +12,13 @@ import pluggy
 from pydantic import BaseModel
 
 from zapomni_core.dispatch.middleware import Middleware
-from zapomni_core.engine import MemoryEngine
-from zapomni_core.provider import Provider
 from zapomni_core.tool import Tool
 
 if TYPE_CHECKING:
     import click
+
+    from zapomni_core.memory.engine import MemoryEngine
+    from zapomni_core.providers import Provider
 
 PROJECT = "zapomni"
 
@@ -32,30 +33,30 @@ def zapomni_settings() -> type[BaseModel]:
 
 
 @hookspec
-def zapomni_providers(settings: Any) -> Iterable[Provider]:
+def zapomni_providers(settings: Any) -> "Iterable[Provider]":
     """What can replace a part or do jobs: stores, embedders, extractors, kinds of jobs, known by name and built when first needed."""
     raise AssertionError
 
 
 @hookspec
-def zapomni_tools(engine: MemoryEngine, settings: Any) -> Iterable[Tool]:
+def zapomni_tools(engine: "MemoryEngine", settings: Any) -> Iterable[Tool]:
     """What a model may call."""
     raise AssertionError
 
 
 @hookspec
-def zapomni_middleware(engine: MemoryEngine, settings: Any) -> Iterable[Middleware]:
+def zapomni_middleware(engine: "MemoryEngine", settings: Any) -> Iterable[Middleware]:
     """What goes around every call: observers, transforms, guards."""
     raise AssertionError
 
 
 @hookspec
-def zapomni_commands(engine: MemoryEngine, settings: Any) -> "Iterable[click.Command]":
+def zapomni_commands(engine: "MemoryEngine", settings: Any) -> "Iterable[click.Command]":
     """What a person may type after `zapomni`. Import click in the hook: the server needs no command line."""
     raise AssertionError
 
 
 @hookspec
-def zapomni_lifespan(engine: MemoryEngine, settings: Any) -> AbstractAsyncContextManager[None]:
+def zapomni_lifespan(engine: "MemoryEngine", settings: Any) -> AbstractAsyncContextManager[None]:
     """What must be opened before the plugin's tools run, and closed when the server ends."""
     raise AssertionError

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 from zapomni_core.dispatch.call import Call, CallContext, current_call
 from zapomni_core.dispatch.middleware import CallNext, Middleware
 from zapomni_core.embedding import Embedder, Profile
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import DatabaseError, LLMUnavailableError, ProcessingError, ToolError
 from zapomni_core.extraction import Extractor
 from zapomni_core.hookspecs import hookimpl
 from zapomni_core.jobs import JobKind, JobProgress, Postpone
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.models import EngineStats, MemoryResult, SearchHit, SearchResult
-from zapomni_core.provider import Provider, ProviderContext
+from zapomni_core.providers import Provider, ProviderContext
 from zapomni_core.responses import (
     DegradedResponse,
     ErrorResponse,

@@ -9,11 +9,11 @@ import pytest
 
 from tests.growth import is_linear_when_awaited
 from zapomni_core import providers
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
 from zapomni_core.llm import LLM, Limits
 from zapomni_core.llm.client import LONGEST_REPLY
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.plugin import Extraction, NewEntity, Provider, hookimpl
 from zapomni_core.settings import LLMSettings, Settings
 from zapomni_core.testing import running, text_of

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from zapomni_core.errors import ContractError, ProcessingError
 from zapomni_core.host.errands import Errand, Errands
-from zapomni_core.provider import ProviderContext, Providers
+from zapomni_core.providers import ProviderContext, Providers
 from zapomni_core.settings import Settings
 from zapomni_db.records import Job
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
 
 JobProgress = Callable[[float | None, str], Awaitable[None]]
 

@@ -1,26 +1,101 @@
-"""The worker: claims jobs one after the other and does them, as long as its process lives."""
+"""The worker: claims jobs one after the other and runs them."""
 
 import asyncio
 import logging
 import os
+import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from zapomni_core.dispatch.watchdog import watched
-from zapomni_core.errors import ProcessingError
-from zapomni_core.failures import writable
-from zapomni_core.jobs.embedding import KIND as EMBED
+from zapomni_core.errors import ProcessingError, ZapomniError, writable
 from zapomni_core.jobs.kinds import Kinds, Postpone
-from zapomni_core.jobs.lease import Lease
-from zapomni_core.jobs.trying import seconds_after, told
-from zapomni_db.errors import DatabaseError
+from zapomni_core.memory.reindex import EMBED
+from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_db.records import Job
 from zapomni_db.store import JobStore
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
+
+FIRST_SECONDS = 2.0
+LONGEST_SECONDS = 600.0
+JITTER = 0.25
+LONGEST_ERROR = 500
+_DOUBLINGS = 20  # enough for the longest; a job may have been tried any number of times
+
+_SAFE_TO_SHOW = (ZapomniError, DatabaseError, InvalidInputError)
+
+
+def seconds_after(attempts: int) -> float:
+    """How long to wait after so many attempts: twice as long each time, a quarter more or less so that not all come at once."""
+    seconds = min(FIRST_SECONDS * 2.0 ** min(attempts - 1, _DOUBLINGS), LONGEST_SECONDS)
+    return seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
+
+
+def error_text(error: BaseException) -> str:
+    """The text to store for a failure: its type, and its message only if Zapomni wrote it, since others may quote a memory."""
+    name = type(error).__name__
+    text = " ".join(str(error).split()) if isinstance(error, _SAFE_TO_SHOW) else ""
+    return writable(f"{name}: {text}"[:LONGEST_ERROR] if text else name)
+
+
+log = logging.getLogger("zapomni.jobs")
+
+PROGRESS_SECONDS = 1.0
+"""Between two writes of progress, however often a job reports it."""
+
+
+class Lease:
+    """A worker's hold on the job that it runs: renewed every third of its time, and when there is progress to write."""
+
+    def __init__(self, jobs: JobStore, job: Job, worker: str, seconds: float) -> None:
+        self._jobs = jobs
+        self._job = job
+        self._worker = worker
+        self._seconds = seconds
+        self._ends = time.monotonic() + seconds
+        self._fraction: float | None = None
+        self._message = ""
+        self._has_progress = asyncio.Event()
+
+    async def progress(self, fraction: float | None, message: str = "") -> None:
+        """Set how far the job is. It is written with the next renewal: at once, unless there has just been one."""
+        self._fraction = None if fraction is None else min(max(float(fraction), 0.0), 1.0)
+        self._message = writable(message or "")
+        self._has_progress.set()
+
+    async def keep(self) -> None:
+        """Renew it until it is lost: taken over by another worker, or not renewed in time."""
+        await self._until_progress()
+        while await self._renew():
+            await asyncio.sleep(min(PROGRESS_SECONDS, self._seconds / 3))
+            await self._until_progress()
+
+    async def _renew(self) -> bool:
+        """Whether the job is still this worker's; a store that is away for a moment loses nothing."""
+        begun = time.monotonic()
+        self._has_progress.clear()
+        try:
+            kept = await self._jobs.renew(
+                self._job.id, self._worker, self._seconds, progress=self._fraction, message=self._message
+            )
+        except DatabaseError:
+            log.warning("job_lease_not_renewed", exc_info=True, extra={"job": self._job.id, "kind": self._job.kind})
+            return time.monotonic() < self._ends
+        self._ends = begun + self._seconds
+        return kept
+
+    async def _until_progress(self) -> None:
+        try:
+            async with asyncio.timeout(self._seconds / 3):
+                await self._has_progress.wait()
+        except TimeoutError:
+            return
+
 
 log = logging.getLogger("zapomni.jobs")
 
@@ -237,7 +312,7 @@ class Worker:
         retry_at = None
         if job.attempts < self._attempts:
             retry_at = self._clock() + timedelta(seconds=self._delay(job.attempts))
-        await jobs.fail(job.id, self.name, told(error), retry_at)
+        await jobs.fail(job.id, self.name, error_text(error), retry_at)
 
 
 def _outcome(running: "asyncio.Task[Mapping[str, Any]]", keeping: "asyncio.Task[None]") -> Mapping[str, Any]:

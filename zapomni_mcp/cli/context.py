@@ -17,8 +17,8 @@ from zapomni_mcp.process import exit_soon
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
-    from zapomni_core.engine import MemoryEngine
     from zapomni_core.host.discovery import Found
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_core.settings import Settings
     from zapomni_mcp.config import Config
 
@@ -66,7 +66,7 @@ def try_load_app(
     from zapomni_core.app import App
 
     app = App(settings)
-    app.engine.program = click.get_current_context().command_path
+    app.engine.components.program = click.get_current_context().command_path
     try:
         app.load(found, strict=options.strict, meanwhile=meanwhile)
     except ConfigurationError as error:

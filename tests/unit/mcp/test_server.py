@@ -14,8 +14,8 @@ from mcp import MCPError
 
 from zapomni_core.app import App
 from zapomni_core.dispatch.call import current_call_id
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.host.discovery import Found
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.plugin import ToolError, ToolGapReport, ToolResult, current_call, hookimpl, tool
 from zapomni_core.testing import running
 from zapomni_mcp import MCPServer

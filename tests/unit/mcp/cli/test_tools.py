@@ -167,7 +167,7 @@ def test_a_call_ends_although_the_tool_left_threads_running(start, plugin_file):
 
 
 def test_what_a_call_stored_is_found_by_its_meaning_afterwards(zapomni, document, monkeypatch):
-    monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 60)
+    monkeypatch.setattr("zapomni_core.memory.engine.SETTLE_SECONDS", 60)
     stored = zapomni("call", "store_document", '{"content": "The heron nests near the pond."}')
     assert (stored.exit_code, stored.stderr) == (0, "")
     (hit,) = document("search", "pondlike heronry")["hits"]

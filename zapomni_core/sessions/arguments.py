@@ -6,7 +6,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
-from zapomni_core.intake import LONGEST_TEXT
+from zapomni_core.memory.add import LONGEST_TEXT
 from zapomni_core.sessions.models import LONGEST_USER_ID, Role
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter, parse_metadata_filter

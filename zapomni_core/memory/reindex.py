@@ -1,17 +1,21 @@
-"""Makes the vectors of a workspace anew, by another embedder, while the old ones serve; and the terms of an older analyser."""
+"""Makes vectors: those that chunks still wait for, and those of another embedder while the old ones serve."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
 
-from zapomni_core.adding import indexed_text
 from zapomni_core.embedding import Embedder, OnBatch
-from zapomni_core.errors import ConfigurationError
-from zapomni_core.intake import Particulars
+from zapomni_core.errors import ConfigurationError, ProcessingError
+from zapomni_core.jobs.kinds import JobProgress, Postpone
+from zapomni_core.memory.metadata import KnownMetadata, indexed_text
 from zapomni_core.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
-from zapomni_db.records import ChunkFound
+from zapomni_db.records import ChunkFound, Job, NewJob
 from zapomni_db.store import MemoryStore, Reembedding
+
+if TYPE_CHECKING:
+    from zapomni_core.memory.engine import MemoryEngine
 
 BATCH = 512
 """Chunks that are kept at a time: about what a killed run has to do again."""
@@ -97,7 +101,7 @@ async def _embed(
 
 def _content(chunk: ChunkFound) -> str:
     """What was embedded and analysed when the chunk was added."""
-    return indexed_text(Particulars(author=chunk.author, timestamp=chunk.timestamp), chunk.heading, chunk.text)
+    return indexed_text(KnownMetadata(author=chunk.author, timestamp=chunk.timestamp), chunk.heading, chunk.text)
 
 
 def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | None:
@@ -126,3 +130,37 @@ def _reembedding(store: MemoryStore) -> Reembedding:
     if not all(hasattr(store, method) for method in ("pending", "fill", "switch", "outdated", "replace_terms")):
         raise ConfigurationError("this store cannot get the vectors of another embedder; begin a new one for that")
     return cast(Reembedding, store)
+
+
+EMBED = "embed"
+AGAIN = "again"
+SOON = timedelta(seconds=0.5)
+"""What is stored within this time is embedded together."""
+LATER = timedelta(seconds=3)
+AWAY_SECONDS = 60.0
+
+
+def embed_soon() -> NewJob:
+    """One job for everything that is stored until it is done."""
+    return NewJob(kind=EMBED, key=EMBED, not_before=datetime.now(UTC) + SOON)
+
+
+class EmbedPending:
+    """Makes the vectors that the job's workspace waits for."""
+
+    async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any]:
+
+        async def tell(done: int, total: int) -> None:
+            await progress(done / total, f"embedded {done} of {total} chunks")
+
+        memories, workspace = engine.memories, engine.workspace
+        try:
+            made = await engine.with_embedder(lambda embedder: embed_pending(memories, embedder, workspace, tell))
+        except ProcessingError as error:
+            raise Postpone(AWAY_SECONDS, "the embedder fails") from error
+        except (ConfigurationError, EmbedderMismatchError) as error:
+            raise Postpone(AWAY_SECONDS, "this process does not have the embedder of the workspace") from error
+        if job.key != AGAIN:
+            # What is stored now counts as part of this job, which has looked for the last time: so somebody looks again.
+            await engine.submit([NewJob(kind=EMBED, key=AGAIN, not_before=datetime.now(UTC) + LATER)])
+        return {"chunks": made}
