@@ -1,4 +1,4 @@
-"""Puts everything together: settings, engine, plugins, tools, dispatch. The one place where that happens."""
+"""The composition: `build_app` makes settings, engine, plugins, tools and dispatch into an app."""
 
 import asyncio
 import inspect
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from zapomni_core.dispatch.dispatcher import Dispatcher
 from zapomni_core.errors import ConfigurationError, PluginError
-from zapomni_core.host.discovery import Found, bare_name
+from zapomni_core.host.discovery import Found, bare_name, discover
 from zapomni_core.host.lifespans import Lifespans
 from zapomni_core.host.loading import Loader, Offer
 from zapomni_core.host.registry import CheckedTool, ToolRegistry
@@ -29,11 +29,41 @@ log = logging.getLogger("zapomni.app")
 T = TypeVar("T")
 
 
+def build_app(
+    settings: Settings | None = None,
+    *,
+    engine: Any = None,
+    plugins: Sequence[Found] | None = None,
+    strict: bool = False,
+    program: str = "",
+    insist: bool = True,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> "App":
+    """Build the app that the server, the command line, tests and programs use.
+
+    `engine` replaces the engine that the settings describe. `plugins` are the plugins to load: the installed ones unless
+    given. `program` is the name in the history of memories for what no client asked for. Raises ConfigurationError if
+    something that the user chose failed, with `strict` also for any other plugin; without `insist`, that is `app.problem`.
+    `meanwhile` is called if an import takes long.
+    """
+    app = App(settings, engine)
+    if components := _given(app.engine, "components", Components):
+        components.program = program or components.program
+    try:
+        app.load(discover() if plugins is None else plugins, strict=strict, meanwhile=meanwhile)
+    except ConfigurationError as error:
+        if insist:
+            raise
+        app.problem = str(error)
+    return app
+
+
 class App:
     """A composed Zapomni: its tools can be listed and called; nothing is open before `start`."""
 
     def __init__(self, settings: Settings | None = None, engine: Any = None) -> None:
         self.settings = settings or _given(engine, "settings", Settings) or Settings()
+        self.problem: str | None = None
         self._providers = _given(engine, "providers", Providers) or Providers()
         self._builds_components = engine is None
         self.engine = engine if engine is not None else MemoryEngine(self.settings, providers=self._providers)

@@ -66,6 +66,12 @@ class MemoryEngine:
         context = call_context.get()
         return (context and context.workspace) or self.settings.workspace
 
+    @property
+    def _is_confined(self) -> bool:
+        """Whether the current call has a workspace of its own, and must not hear of others."""
+        context = call_context.get()
+        return bool(context and context.workspace)
+
     def in_workspace(self, name: str) -> Self:
         """A handle on another workspace of the same components."""
         return type(self)(self.components, Settings.model_validate({"workspace": name}).workspace)
@@ -449,7 +455,7 @@ class MemoryEngine:
             store=stored.store,
             location=stored.location,
             embedder=stored.embedder,
-            workspaces=stored.workspaces,
+            workspaces=(self.workspace,) if self._is_confined else stored.workspaces,
             avg_query_latency_ms=self.components.search_milliseconds,
             plugins=host.plugins,
             calls=host.calls,

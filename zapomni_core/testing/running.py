@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from zapomni_core import providers
-from zapomni_core.app import App
+from zapomni_core.app import App, build_app
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.report import PluginReport
@@ -39,10 +39,9 @@ async def running(
     `zapomni.toml` would hold; where they name no store, the built-in one keeps what is stored until the app is stopped.
     """
     with _with_a_store(settings or {}, is_built_in=providers in plugins) as settled:
-        app = App(Settings.model_validate(settled))
         names = [name or _name_of(plugins[0]), *map(_name_of, plugins[1:])] if plugins else []
         found = [Found(called, target=repr(one), plugin=one) for called, one in zip(names, plugins, strict=True)]
-        app.load(found, strict=True)
+        app = build_app(Settings.model_validate(settled), plugins=found, strict=True)
         try:
             await app.start()
             await app.ready()

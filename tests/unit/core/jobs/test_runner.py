@@ -154,11 +154,10 @@ async def test_what_a_later_plugin_provides_is_known_when_tools_are_offered():
 
 
 async def test_a_plugin_that_fails_provides_nothing():
-    from zapomni_core.app import App
+    from zapomni_core.app import build_app
     from zapomni_core.host.discovery import Found
 
-    app = App(Settings())
-    app.load([Found("guest", target="guest", plugin=Guest(broken=True))])
+    app = build_app(Settings(), plugins=[Found("guest", target="guest", plugin=Guest(broken=True))])
     assert app.report.get("guest").state == "failed"
     assert not app.engine.can_queue
 
