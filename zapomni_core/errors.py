@@ -3,14 +3,14 @@
 Exception
 ├── DatabaseError            (from zapomni_db) the store cannot be reached, or refused what was asked of it
 └── ZapomniError
-    ├── ConfigurationError   a setting is wrong, or names something that nobody offers
+    ├── ConfigurationError   a setting is wrong, or names something that no plugin offers
     ├── ProcessingError      text could not be chunked, embedded or searched
-    │   └── EmbedderMissingError  (a ConfigurationError too) nobody offers the embedder that made the store's vectors
+    │   └── EmbedderMissingError  (a ConfigurationError too) no plugin offers the embedder that made the store's vectors
     ├── LLMUnavailableError  the language model gave no answer; `failure` says why
     ├── ToolError            a tool refuses on purpose; its message is meant for the client
     ├── UnknownToolError     no tool has that name
     ├── PluginError          a plugin cannot be taken; names its stage and the next step
-    └── ContractError        a plugin author's mistake, told where it was made
+    └── ContractError        a plugin author's mistake, raised where it was made
 """
 
 import re
@@ -53,7 +53,7 @@ class ZapomniError(Exception):
 
 
 class ConfigurationError(ZapomniError):
-    """A setting is wrong, or names something that nobody offers."""
+    """A setting is wrong, or names something that no plugin offers."""
 
 
 class ProcessingError(ZapomniError):
@@ -61,7 +61,7 @@ class ProcessingError(ZapomniError):
 
 
 class EmbedderMissingError(ConfigurationError, ProcessingError):
-    """Nobody offers the embedder that made the store's vectors. It fails as any embedder does, and says the way out."""
+    """No plugin offers the embedder that made the store's vectors. The message says what to do."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -129,7 +129,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class _Kind(NamedTuple):
-    """How a failure is told. Its own message is, without the places on this machine, unless there is another one."""
+    """How a failure is reported. Without a message here, the exception's own is used, with paths masked."""
 
     error_type: "ErrorType"
     error_code: str
@@ -139,7 +139,7 @@ class _Kind(NamedTuple):
     message: str | None = None
 
 
-# Their messages are safe to show: they name a field and a rule, an id that the caller sent, a setting, or what to do.
+# Their messages are safe to show: they name a field and a rule, an ID that the caller sent, a setting, or what to do.
 KINDS: dict[type[Exception], _Kind] = {
     InvalidInputError: _Kind("validation", "INVALID_ARGUMENTS", 400, recoverable=True),
     MemoryNotFoundError: _Kind("not_found", "MEMORY_NOT_FOUND", 404, recoverable=True),
@@ -156,15 +156,15 @@ KINDS: dict[type[Exception], _Kind] = {
 
 
 def describe_failure(error: BaseException, generic: str) -> "ErrorResponse":
-    """What to tell of an exception, whatever it carries; the generic sentence of one that is not meant for the client."""
+    """The response for an exception; with the generic message unless its own is meant for the client."""
     try:
         return _described(error, generic)
-    except Exception:  # noqa: BLE001 (the seam: a stranger's exception may not even be able to say what it is)
+    except Exception:  # noqa: BLE001 (a plugin's exception may fail even in __str__)
         return _response(_Kind("internal", "INTERNAL_ERROR", 500), generic)
 
 
 def flaw_of(error: BaseException) -> str | None:
-    """What is wrong with what a ToolError carries; None if nothing is. Never quotes it."""
+    """What is wrong with a ToolError's fields; None if nothing is. Never quotes them."""
     if not isinstance(error, ToolError):
         return None
     suggestion, recoverable = getattr(error, "suggestion", None), getattr(error, "recoverable", True)
@@ -178,7 +178,7 @@ def flaw_of(error: BaseException) -> str | None:
 
 
 def writable(text: str) -> str:
-    """A text that can be sent: a name of a file that is no UTF-8, for one, has lone surrogates."""
+    """The text with lone surrogates replaced, which cannot be sent; file names that are not UTF-8 have them."""
     return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -200,18 +200,18 @@ def _described(error: BaseException, generic: str) -> "ErrorResponse":
 def _response(kind: _Kind, message: str, suggestion: Any = None) -> "ErrorResponse":
     from zapomni_core.responses import ErrorResponse
 
-    told = writable(kind.message or message)
+    shown = writable(kind.message or message)
     advice = writable(suggestion) if isinstance(suggestion, str) else None
-    return ErrorResponse(**kind._asdict() | {"message": told, "suggestion": advice})
+    return ErrorResponse(**kind._asdict() | {"message": shown, "suggestion": advice})
 
 
-# As a shell is told of a path with a blank in it, or a quote: so our own messages show it.
+# Zapomni's messages quote paths with blanks as a shell does.
 _QUOTED = r"""(?<!\w)'[^'\n/\\]*[/\\][^'\n]*'(?:"'"'[^'\n]*')*(?!\w)"""
-_WEB = r"(?P<web>https?://(?![^\s'\",;]*[@?])[^\s'\",;]+)"  # no place on this machine, and no secret in it
+_WEB = r"(?P<web>https?://(?![^\s'\",;]*[@?])[^\s'\",;]+)"  # not a path, and without a secret
 _PLAIN = r"(?<![\w.])(?:[A-Za-z]:)?[/\\][^\s'\",;]*[^\s'\",;.:)]"
 _PATH = re.compile(f"{_WEB}|{_QUOTED}|{_PLAIN}")
 
 
 def without_paths(text: str) -> str:
-    """The text without the places on this machine; the log has them."""
+    """The text with paths masked; the log has them."""
     return _PATH.sub(lambda found: found["web"] or "…", text)

@@ -27,7 +27,7 @@ log = logging.getLogger("zapomni.providers")
 
 Kind = Literal["store", "embedder", "extractor", "job"]
 KINDS: tuple[str, ...] = get_args(Kind)
-# What every part must have: methods, then plain attributes. What else a store must have depends on what it keeps.
+# Required methods, then attributes. What else a store must have depends on what it offers.
 _NEEDED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "store": (("close",), ()),
     "embedder": (("embed", "tokens", "close"), ("identity", "profile")),
@@ -37,23 +37,23 @@ _NEEDED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderContext:
-    """What a factory is told: the user's settings, and for a store its URL, or None for the provider's default place."""
+    """What a factory gets: the user's settings, and for a store its URL, or None for the provider's default location."""
 
     settings: Settings
     url: str | None = None
 
     @classmethod
     def of(cls, kind: Kind, settings: Settings) -> Self:
-        """What the factory of a part of that kind is told."""
+        """The context for a factory of that kind."""
         return cls(settings=settings, url=settings.store if kind == "store" else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """One replaceable part. The name is what the user writes: a store's is the scheme of its URL.
+    """One replaceable component. The name is what the user writes: a store's is the scheme of its URL.
 
-    Of stores, embedders and extractors one is chosen; of kinds of jobs all are there, each for the jobs of its name.
-    `asks_llm` is for extractors: one that says False needs no language model, so it is never away and never waited for.
+    One store, embedder and extractor is chosen; all kinds of jobs are available, each for the jobs of its name.
+    `asks_llm` is for extractors: False means that it needs no language model, and is always available.
     """
 
     kind: Kind
@@ -63,8 +63,8 @@ class Provider:
     asks_llm: bool = True
 
 
-class UnusablePartError(ConfigurationError):
-    """A factory made no part of its kind. `in_full` quotes what it raised, which may be a secret: it is for the user alone."""
+class UnusableComponentError(ConfigurationError):
+    """A factory returned nothing usable. `in_full` quotes what it raised, which may hold a secret: it is for the user alone."""
 
     def __init__(self, provider: Provider, plugin: str | None, cause: str, in_full: str | None = None) -> None:
         super().__init__(_unusable(provider, plugin, cause))
@@ -76,45 +76,45 @@ class Providers:
 
     def __init__(self, providers: Iterable[Provider] = ()) -> None:
         self._owned: dict[tuple[str, str], tuple[str, Provider]] = {}
-        self._made_ahead: dict[tuple[str, str], Any] = {}
+        self._built_ahead: dict[tuple[str, str], Any] = {}
         self.take("", providers)
 
     def take(self, plugin: str, providers: Iterable[Provider]) -> None:
-        """Offer a plugin's providers, which were checked against these."""
+        """Add a plugin's providers, which the loader has checked."""
         for provider in providers:
             self._owned[provider.kind, provider.name] = (plugin, provider)
 
     def owner(self, provider: Provider) -> str | None:
-        """The plugin that offers a provider of that kind and name; None where it is free."""
+        """The plugin that offers a provider of that kind and name; None if none does."""
         owned = self._owned.get((provider.kind, provider.name))
         return owned[0] if owned else None
 
     def get(self, kind: Kind, name: str) -> Provider:
-        """The provider of that name; ConfigurationError where nobody offers one."""
-        if problem := self.lack(kind, name):
+        """The provider of that name; ConfigurationError if there is none."""
+        if problem := self.missing(kind, name):
             raise ConfigurationError(problem)
         return self._owned[kind, name][1]
 
     def make(self, kind: Kind, name: str, settings: Settings) -> Any:
-        """The part of that name, which is of its kind as far as can be seen; ConfigurationError says why there is none."""
+        """Build the component of that name; ConfigurationError if there is none or it lacks what its kind must have."""
         provider = self.get(kind, name)
-        if (kind, name) in self._made_ahead:
-            return self._made_ahead.pop((kind, name))
+        if (kind, name) in self._built_ahead:
+            return self._built_ahead.pop((kind, name))
         try:
             return _make(provider, self.owner(provider), settings)
-        except UnusablePartError as error:
+        except UnusableComponentError as error:
             log.exception("part_cannot_be_used", extra={"cause": error.in_full})
             raise
 
     def problem(self, kind: Kind, name: str, settings: Settings) -> str | None:
-        """Why the part of that name cannot be had, in full; None where it can: whoever asks for it gets the one made here.
+        """Why the component of that name cannot be built, in full; None if it can, and then `make` returns the one built here.
 
-        That a store cannot be reached now is no such problem.
+        A store that cannot be reached now is not a problem.
         """
         provider = self.get(kind, name)
         try:
-            self._made_ahead[kind, name] = _make(provider, self.owner(provider), settings)
-        except UnusablePartError as error:
+            self._built_ahead[kind, name] = _make(provider, self.owner(provider), settings)
+        except UnusableComponentError as error:
             return error.in_full
         except ConfigurationError as error:
             return str(error)
@@ -122,8 +122,8 @@ class Providers:
             return None
         return None
 
-    def lack(self, kind: Kind, name: str) -> str | None:
-        """Says that nobody offers a provider of that name, and what there is; None where somebody does."""
+    def missing(self, kind: Kind, name: str) -> str | None:
+        """Says that no plugin offers a provider of that name, and which there are; None if one does."""
         if self.offers(kind, name):
             return None
         known = self.names(kind)
@@ -132,7 +132,7 @@ class Providers:
         return f"no plugin offers the {kind} '{name}'; {hint}"
 
     def offers(self, kind: Kind, name: str) -> bool:
-        """Whether somebody offers a provider of that name."""
+        """Whether there is a provider of that name."""
         return (kind, name) in self._owned
 
     def names(self, kind: Kind) -> list[str]:
@@ -140,85 +140,85 @@ class Providers:
         return [provider.name for provider in self.of_kind(kind)]
 
     def of_kind(self, kind: Kind) -> list[Provider]:
-        """Everything of a kind that is offered."""
+        """The providers of a kind."""
         return [provider for _, provider in self._owned.values() if provider.kind == kind]
 
     def withdraw(self, plugin: str) -> None:
-        """Offer nothing of a plugin's any more."""
+        """Remove a plugin's providers."""
         self._owned = {key: owned for key, owned in self._owned.items() if owned[0] != plugin}
-        self._made_ahead = {key: part for key, part in self._made_ahead.items() if key in self._owned}
+        self._built_ahead = {key: component for key, component in self._built_ahead.items() if key in self._owned}
 
 
-async def close_part(part: Any) -> None:
-    """Close a part; its author may have written `def close`. What that raises keeps no other part open, and is logged."""
-    with isolated(lambda error: _tell_of_closing(part, error)):
-        closing = part.close()
+async def close_component(component: Any) -> None:
+    """Close a component, whose `close` may be sync or async. Exceptions are logged, so that the others are closed too."""
+    with isolated(lambda error: _log_failed_close(component, error)):
+        closing = component.close()
         if inspect.isawaitable(closing):
             await closing
 
 
-def _tell_of_closing(part: Any, error: BaseException) -> None:
-    log.error("part_did_not_close", exc_info=error, extra={"part": type(part).__name__})
+def _log_failed_close(component: Any, error: BaseException) -> None:
+    log.error("part_did_not_close", exc_info=error, extra={"part": type(component).__name__})
 
 
 def _make(provider: Provider, plugin: str | None, settings: Settings) -> Any:
     try:
-        part = provider.factory(ProviderContext.of(provider.kind, settings))
-        flaw = _flaw(provider, part)
+        component = provider.factory(ProviderContext.of(provider.kind, settings))
+        flaw = _flaw(provider, component)
     except ConfigurationError:
         raise
     except (Exception, SystemExit) as error:
         if provider.kind == "store" and isinstance(error, DatabaseError):
             raise
         cause = f"its factory raised {type(error).__name__}"
-        raise UnusablePartError(provider, plugin, cause, f"its factory raised {quoted(error)}") from error
+        raise UnusableComponentError(provider, plugin, cause, f"its factory raised {quoted(error)}") from error
     if flaw:
-        raise UnusablePartError(provider, plugin, flaw)
-    return part
+        raise UnusableComponentError(provider, plugin, flaw)
+    return component
 
 
-def _flaw(provider: Provider, part: Any) -> str | None:
-    """Why that is no part of its kind; None if it looks like one."""
+def _flaw(provider: Provider, component: Any) -> str | None:
+    """Why an object is not a component of its kind; None if it looks like one."""
     kind = provider.kind
-    if inspect.iscoroutine(part):
-        part.close()
+    if inspect.iscoroutine(component):
+        component.close()
         return "its factory is async: it must be 'def', and return the part itself"
-    if inspect.isclass(part):
-        return f"its factory returned the class '{part.__name__}', and not an object of it"
+    if inspect.isclass(component):
+        return f"its factory returned the class '{component.__name__}', and not an object of it"
     methods, attributes = _NEEDED.get(kind, ((), ()))
-    missing = [f"{name}()" for name in methods if not callable(getattr(part, name, None))]
-    missing += [name for name in attributes if not hasattr(part, name)]
+    missing = [f"{name}()" for name in methods if not callable(getattr(component, name, None))]
+    missing += [name for name in attributes if not hasattr(component, name)]
     if kind == "store" and not missing:
-        missing = _missing_in_store(part)
-    if part is None and missing:
+        missing = _missing_in_store(component)
+    if component is None and missing:
         return "its factory returned nothing: does it lack a return?"
-    made = f"an object of class '{type(part).__name__}'"
+    made = f"an object of class '{type(component).__name__}'"
     if missing:
         return f"its factory returned {made}, which has no {', '.join(missing)}"
-    return _wrong_name(part.identity, provider.name) if kind == "embedder" else None
+    return _wrong_name(component.identity, provider.name) if kind == "embedder" else None
 
 
 def _wrong_name(identity: Any, name: str) -> str | None:
-    """Why an embedder's identity cannot be stored; None if it can: a store finds its embedder again by that name."""
+    """Why an embedder's identity cannot be stored; None if it can. Stores record the embedder by that name."""
     named = getattr(identity, "name", None)
     return None if named == name else f"its identity has the name {named!r}; it must be '{name}'"
 
 
 def _missing_in_store(store: Any) -> list[str]:
-    """The methods that a store lacks of the protocols of which it has any; it may well keep no jobs, or jobs alone."""
+    """The methods that a store lacks of the protocols that it offers; it may have no job queue, or only one."""
     from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore
 
     memories = _missing(store, MemoryStore)
-    keeps_none = len(memories) == len(_methods(MemoryStore)) - 1  # it closes, and no more
+    keeps_none = len(memories) == len(_methods(MemoryStore)) - 1  # it has `close` alone
     missing = [] if keeps_none else [f"{name}()" for name in memories]
     for concern, protocol in (("jobs", JobStore), ("graph", GraphStore), ("conversations", ConversationStore)):
-        if (part := getattr(store, concern, None)) is not None:
-            missing += [f"{concern}.{name}()" for name in _missing(part, protocol)]
+        if (component := getattr(store, concern, None)) is not None:
+            missing += [f"{concern}.{name}()" for name in _missing(component, protocol)]
     return missing
 
 
-def _missing(part: Any, protocol: type) -> list[str]:
-    return [name for name in _methods(protocol) if not callable(getattr(part, name, None))]
+def _missing(component: Any, protocol: type) -> list[str]:
+    return [name for name in _methods(protocol) if not callable(getattr(component, name, None))]
 
 
 def _methods(protocol: type) -> list[str]:
@@ -232,14 +232,14 @@ def _unusable(provider: Provider, plugin: str | None, cause: str) -> str:
 
 
 def default_store_file() -> Path:
-    """Where memories are kept unless the user says otherwise."""
+    """The default file of memories."""
     from platformdirs import user_data_path
 
     return user_data_path("zapomni", appauthor=False) / "memory.db"
 
 
 def make_sqlite_store(context: ProviderContext) -> "SQLiteStore":
-    """The store of a `sqlite:///absolute/path.db` URL; all that follows is the path, `#` and `?` too."""
+    """The store of a `sqlite:///absolute/path.db` URL; the rest is the path, `#` and `?` included."""
     from zapomni_db.sqlite import SQLiteStore
 
     return SQLiteStore(Path(unquote(context.url.partition("://")[2])) if context.url else default_store_file())
@@ -261,14 +261,14 @@ def make_llm_extractor(context: ProviderContext) -> "Extractor":
 
 
 def make_embed_job(_context: ProviderContext) -> "JobKind":
-    """The kind of job that makes vectors of what was kept without."""
+    """The kind of job that embeds texts that were stored without vectors."""
     from zapomni_core.memory.reindex import EmbedPending
 
     return EmbedPending()
 
 
 def make_extract_job(_context: ProviderContext) -> "JobKind":
-    """The kind of job that reads a memory for entities."""
+    """The kind of job that extracts from a memory."""
     from zapomni_core.memory.extract import ExtractMemory
 
     return ExtractMemory()
@@ -297,6 +297,6 @@ def zapomni_providers() -> tuple[Provider, ...]:
 @hookimpl
 @asynccontextmanager
 async def zapomni_lifespan(engine: "MemoryEngine") -> AsyncIterator[None]:
-    """A server does jobs; a command, which is over in a moment, does not."""
+    """A server runs jobs; a command, which is short, does not."""
     engine.serve_jobs()
     yield

@@ -11,7 +11,7 @@ from zapomni_core.tool import ToolResult
 if TYPE_CHECKING:
     from zapomni_core.host.registry import CheckedTool
 
-_TOLD = {"title", "description", "default"}
+_ANNOTATIONS = {"title", "description", "default"}
 
 ErrorType = Literal[
     "validation", "not_found", "refused", "processing", "database", "llm_unavailable", "timeout", "plugin", "internal"
@@ -38,7 +38,7 @@ _NEXT_STEPS = {
 
 
 def _if_it_applies(description: str, **rules: Any) -> Any:
-    """A field that is left out of the answer where it has nothing to say."""
+    """A field that is left out of the answer if it is None."""
     return Field(default=None, exclude_if=lambda value: value is None, description=description, **rules)
 
 
@@ -51,7 +51,7 @@ class _Response(BaseModel):
 
 
 class _Delayed(_Response):
-    """What is said where a part is missing because something was away."""
+    """Fields that say why a part is missing."""
 
     error_code: str | None = _if_it_applies("Why a part is missing, stable for programs.")
     suggestion: str | None = _if_it_applies("What to do about that.")
@@ -119,17 +119,19 @@ def response_schema(*kinds: type[BaseModel]) -> dict[str, Any]:
 @cache
 def _schema_of(kind: type[BaseModel]) -> dict[str, Any]:
     """The schema of one kind; made once, because all tools share the common kinds, and every start waits for it."""
-    schema: dict[str, Any] = _checked_part(kind.model_json_schema(mode="serialization"))
+    schema: dict[str, Any] = _without_annotations(kind.model_json_schema(mode="serialization"))
     return schema
 
 
-def _checked_part(schema: Any) -> Any:
-    """A schema without what nobody checks an answer by: half of its size, which every client is sent."""
+def _without_annotations(schema: Any) -> Any:
+    """A schema without titles, descriptions and defaults: half its size, and it is sent to every client."""
     if isinstance(schema, dict):
         return {
-            key: _checked_part(value) for key, value in schema.items() if key not in _TOLD or isinstance(value, dict)
+            key: _without_annotations(value)
+            for key, value in schema.items()
+            if key not in _ANNOTATIONS or isinstance(value, dict)
         }
-    return [_checked_part(one) for one in schema] if isinstance(schema, list) else schema
+    return [_without_annotations(one) for one in schema] if isinstance(schema, list) else schema
 
 
 ERROR_KEY = "zapomni/error"
@@ -160,7 +162,7 @@ def check_result(result: Any, tool: "CheckedTool") -> str | None:
 
 
 def error_result(error: ErrorResponse, tool: "CheckedTool | None" = None) -> dict[str, Any]:
-    """The result that tells a client of a failure: readable, and as data where the tool's output schema admits it."""
+    """The result for a failure: readable, and structured if the tool's output schema admits it."""
     record = error.model_dump(mode="json")
     text = f"Error: {error.message}" + (f" {error.suggestion}" if error.suggestion else "")
     if tool is None or _admits(tool, record):

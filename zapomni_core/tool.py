@@ -155,7 +155,7 @@ def _arguments_model(function: Function, described: Mapping[str, str]) -> type[B
 
 
 def _no_type(function: Function, error: PydanticUserError) -> ContractError:
-    """The parameter whose type cannot be told to a client, and why; pydantic itself names no parameter."""
+    """An error that names the parameter whose type has no JSON Schema; pydantic's own does not."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     name = next((one.name for one in parameters if not _is_sendable(one.annotation)), "")
     reason = str(error.message).partition("\n")[0]
@@ -216,11 +216,11 @@ def _as_result(value: Any) -> dict[str, Any]:
     if isinstance(value, dict) and isinstance(value.get("content"), list) and "isError" in value:
         return value
     try:
-        told = to_jsonable_python(value, by_alias=False)
-    except ValueError:  # whoever checks results says that this is none
+        data = to_jsonable_python(value, by_alias=False)
+    except ValueError:  # the check of results reports it
         return ToolResult.of([], structured=value)
-    structured = told if isinstance(told, dict) else None  # MCP's structured content is an object
-    return ToolResult.text(json.dumps(told, ensure_ascii=False), structured=structured)
+    structured = data if isinstance(data, dict) else None  # MCP's structured content is an object
+    return ToolResult.text(json.dumps(data, ensure_ascii=False), structured=structured)
 
 
 _AUDIENCE = ("assistant", "user")

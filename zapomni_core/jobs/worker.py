@@ -31,7 +31,7 @@ _SAFE_TO_SHOW = (ZapomniError, DatabaseError, InvalidInputError)
 
 
 def seconds_after(attempts: int) -> float:
-    """How long to wait after so many attempts: twice as long each time, a quarter more or less so that not all come at once."""
+    """The delay after so many attempts: doubled each time, with 25 % jitter."""
     seconds = min(FIRST_SECONDS * 2.0 ** min(attempts - 1, _DOUBLINGS), LONGEST_SECONDS)
     return seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
 
@@ -69,14 +69,14 @@ class Lease:
         self._has_progress.set()
 
     async def keep(self) -> None:
-        """Renew it until it is lost: taken over by another worker, or not renewed in time."""
+        """Renew the lease until it is lost: taken over by another worker, or not renewed in time."""
         await self._until_progress()
         while await self._renew():
             await asyncio.sleep(min(PROGRESS_SECONDS, self._seconds / 3))
             await self._until_progress()
 
     async def _renew(self) -> bool:
-        """Whether the job is still this worker's; a store that is away for a moment loses nothing."""
+        """Whether the job is still this worker's; a store that is briefly unreachable does no harm."""
         begun = time.monotonic()
         self._has_progress.clear()
         try:
@@ -109,15 +109,15 @@ MOST_REVIVED = 10_000
 
 
 class LostLeaseError(Exception):
-    """The job is another worker's by now."""
+    """Another worker has taken the job over."""
 
 
 class EndingError(Exception):
-    """The worker is asked to end."""
+    """The worker is ending."""
 
 
 class Worker:
-    """Does jobs of these kinds, one at a time, of the workspaces it is told to serve: others may have models of their own.
+    """Does jobs of these kinds, one at a time, of the workspaces that it serves.
 
     Any number of workers in any number of processes may serve a workspace.
 
@@ -157,28 +157,28 @@ class Worker:
         self._woken.set()
 
     def serve(self, engine: "MemoryEngine") -> None:
-        """Do jobs of this engine's workspace too."""
+        """Run jobs of this engine's workspace too."""
         if engine.workspace not in self._engines:
             self._engines[engine.workspace] = engine
             self.wake()
 
     def end(self) -> None:
-        """Ask it to end: a job that runs is cancelled and given back."""
+        """End soon: a job that runs is cancelled and given back."""
         self._ending.set()
         self._woken.set()
 
     @property
     def is_ending(self) -> bool:
-        """Whether it was asked to end."""
+        """Whether `end` was called."""
         return self._ending.is_set()
 
     @property
     def stop_seconds(self) -> float:
-        """How long it may take to end: a job that runs is given back, and a store that does not answer is not waited for."""
+        """How long to wait for the end: a job that runs is given back; a store that does not answer is not waited for."""
         return STOP_SECONDS if self._is_busy else IDLE_STOP_SECONDS
 
     async def run(self, delay: float = 0.0) -> None:
-        """Do jobs until it is asked to end; from so many seconds on, unless it is woken before."""
+        """Run jobs until `end` is called; starts after a delay unless it is woken."""
         if delay:
             await self._wait(delay)
         is_away = False
@@ -188,13 +188,13 @@ class Worker:
                 await self._turn()
                 is_away = False
             except DatabaseError as error:
-                # The traceback is told once: a store may be away all night, and is looked for every half minute.
+                # One traceback: a store may be unreachable all night, and is tried every half minute.
                 log.warning("jobs_out_of_reach", exc_info=not is_away, extra={"error": type(error).__name__})
                 is_away = True
                 await self._rest(None)
 
     async def finish(self, kind: str) -> None:
-        """Do the jobs of one kind that are due now, unless it is asked to end."""
+        """Run the jobs of one kind that are due now, unless `end` is called."""
         while not self._ending.is_set():
             claimed = await self._claim([kind])
             if claimed is None:
@@ -202,7 +202,7 @@ class Worker:
             await self._begin(*claimed)
 
     async def _turn(self) -> None:
-        """Do the next job, or rest until there may be one."""
+        """Run the next job, or wait until there may be one."""
         await self._engine.measure_queue()
         for engine in [*self._engines.values()]:
             await self._revive(engine)
@@ -214,9 +214,9 @@ class Worker:
             await self._rest(min(filter(None, due), default=None))
 
     async def _revive(self, engine: "MemoryEngine") -> None:
-        """Let jobs that were postponed be tried now: a process that begins may have what the last one lacked.
+        """Make postponed jobs due: a new process may have what the last one lacked.
 
-        So is the making of vectors where it failed for good, but not where it ended its processes: it would end this one too.
+        Failed embedding jobs are queued again too, except those that crashed their processes.
         """
         workspace = engine.workspace
         if workspace in self._revived:
@@ -244,7 +244,7 @@ class Worker:
         self._is_busy = False
 
     async def _rest(self, due: datetime | None) -> None:
-        """Wait until it is woken or a job is due, but look now and then: other processes queue jobs too, and die."""
+        """Wait until it is woken or a job is due, but look regularly: other processes queue jobs too, and crash."""
         await self._wait(self._next_pause(due))
 
     async def _wait(self, seconds: float) -> None:
@@ -274,7 +274,7 @@ class Worker:
             await self._fail(engine.jobs, job, error)
 
     async def _attempt(self, engine: "MemoryEngine", job: Job) -> Mapping[str, Any]:
-        """The result of a job, while its lease is kept and the worker is not asked to end."""
+        """The result of a job, while its lease holds and the worker is not ending."""
         if job.attempts > self._attempts:
             raise ProcessingError(f"its process ended {self._attempts} times while it ran")
         lease = Lease(engine.jobs, job, self.name, self._lease_seconds)
@@ -308,7 +308,7 @@ class Worker:
             await jobs.release(job.id, self.name, later, writable(wish.reason))
 
     async def _fail(self, jobs: JobStore, job: Job, error: BaseException) -> None:
-        """Try it again later, or never, if that was the last attempt."""
+        """Retry the job later, unless that was the last attempt."""
         retry_at = None
         if job.attempts < self._attempts:
             retry_at = self._clock() + timedelta(seconds=self._delay(job.attempts))
@@ -316,7 +316,7 @@ class Worker:
 
 
 def _outcome(running: "asyncio.Task[Mapping[str, Any]]", keeping: "asyncio.Task[None]") -> Mapping[str, Any]:
-    """What became of a job: its result, or an exception that says why there is none."""
+    """The result of a job, or an exception that says why there is none."""
     if running.cancelled():
         raise ProcessingError("it was cancelled, not by its worker")
     if running.done():

@@ -14,7 +14,7 @@ from zapomni_core.jobs.kinds import DEFAULT_EXTRACTOR, Kinds
 from zapomni_core.jobs.runner import JobRunner
 from zapomni_core.memory.reindex import EMBED, reindex
 from zapomni_core.models import HostStats
-from zapomni_core.providers import Providers, close_part
+from zapomni_core.providers import Providers, close_component
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import Telemetry, telemetry_for
 from zapomni_db.errors import DatabaseError, EmbedderMismatchError, InvalidInputError
@@ -98,7 +98,7 @@ class Components:
         try:
             await self.runner.close()
             if self._store is not None:
-                await close_part(self._store)
+                await close_component(self._store)
             for embedder in self._built:
                 await embedder.close()
             if self._extractor is not None:
@@ -143,26 +143,26 @@ class Components:
         return any(one not in BUILT_IN for one in self.providers.of_kind("job"))
 
     async def job_counts(self, workspace: str) -> "JobCounts | None":
-        """How many jobs there are; None where there was none yet."""
+        """How many jobs a workspace has, by state; None if it never had one."""
         counts = await self.jobs.counts(workspace) if self.jobs is not None else None
         self._queued = counts.queued + counts.running if counts else None
         return counts if counts and counts != type(counts)() else None
 
     @property
     def extracts(self) -> bool:
-        """Whether memories are read for entities when they are added."""
+        """Whether adding a memory extracts from it."""
         return self.settings.extractor is not None or self._extractor_is_given
 
     @property
     def extractor_name(self) -> str:
-        """What the extractor is called, which is not built for it."""
+        """The extractor's name; the extractor is not built for it."""
         if self._extractor_is_given and self._extractor is not None:
             return self._extractor.name
         return self.settings.extractor or DEFAULT_EXTRACTOR
 
     @property
     def asks_llm(self) -> bool:
-        """Whether memories are read, when they are added, by an extractor that may ask a language model."""
+        """Whether adding a memory asks an extractor that may need a language model."""
         if self._extractor_is_given:
             return bool(getattr(self._extractor, "asks_llm", True))
         named = self.settings.extractor
@@ -171,16 +171,16 @@ class Components:
 
     @property
     def extractor_problem(self) -> str | None:
-        """Why the extractor that the settings name cannot be built; None where it can, or where they name none."""
+        """Why the extractor in the settings cannot be built; None if it can."""
         try:
-            self.extractor  # noqa: B018 (it is built by being asked for)
+            self.extractor  # noqa: B018 (reading it builds it)
         except ConfigurationError as error:
             return str(error)
         return None
 
     @property
     def llm_state(self) -> Mapping[str, Any] | None:
-        """How the extractor's language model is doing, where it has one."""
+        """The state of the extractor's language model, if it has one."""
         if not self.extracts:
             return None
         if problem := self.extractor_problem:
@@ -190,7 +190,7 @@ class Components:
 
     @property
     def extractor(self) -> "Extractor":
-        """The extractor that the settings name, else `names`; built here, connected by its first use."""
+        """The extractor in the settings, else `names`; it connects on first use."""
         if self._extractor is None:
             if not self.settings.extractor and not self.providers.offers("extractor", DEFAULT_EXTRACTOR):
                 raise ConfigurationError(
@@ -203,7 +203,7 @@ class Components:
     async def embedder(self, workspace: str) -> "Embedder":
         """The embedder that made a workspace's vectors; for a new workspace the one that the settings name.
 
-        A stand-in where nobody offers it. That one is not kept: the workspace may have other vectors the next time.
+        A MissingEmbedder if no plugin offers it; that one is not cached, since the workspace may have other vectors next time.
         """
         if self._given_embedder is not None:
             return self._given_embedder
@@ -216,7 +216,7 @@ class Components:
             return self._embedders.setdefault(workspace, self._choose(workspace, kept))
 
     async def embedder_problem(self, workspace: str) -> str | None:
-        """Why nothing can be embedded for a workspace, as far as its records and the settings tell; None where it can."""
+        """Why a workspace's embedder cannot be used, judging by the store and the settings; None if it can."""
         kept = await self.store.embedder(workspace)
         if kept and self._is_missing(kept):
             return str(EmbedderMissingError(kept.name))
@@ -227,12 +227,12 @@ class Components:
         return None
 
     def _is_missing(self, kept: "EmbedderIdentity") -> bool:
-        """Whether the store, and not the user, asks for an embedder that nobody offers."""
+        """Whether the store, and not the user, asks for an embedder that no plugin offers."""
         is_chosen = self._given_embedder is not None or self.settings.embedder
         return not is_chosen and not self.providers.offers("embedder", kept.name)
 
     async def with_embedder(self, workspace: str, work: "Callable[[Embedder], Awaitable[T]]") -> T:
-        """The result of work with a workspace's embedder; with the new one where another process made new vectors."""
+        """The result of work with a workspace's embedder; repeated with the new one if another process has re-embedded the workspace."""
         embedder = await self.embedder(workspace)
         try:
             return await work(embedder)
@@ -263,7 +263,7 @@ class Components:
         return self._built[-1]
 
     async def reindex(self, workspace: str, name: str | None, on_progress: "OnBatch | None") -> int:
-        """Vectors of a workspace by another embedder, which is used from then on."""
+        """Re-embed a workspace with another embedder, and use that one; how many chunks were embedded."""
         kept = await self.store.embedder(workspace)
         wanted = name or self.settings.embedder
         if kept and not wanted and self._is_missing(kept):
@@ -276,18 +276,18 @@ class Components:
         return made
 
     def count_search(self, seconds: float) -> None:
-        """Note one search."""
+        """Count a search."""
         self._searches += 1
         self._search_seconds += seconds
 
     @property
     def search_milliseconds(self) -> float | None:
-        """What a search took on average."""
+        """The mean duration of a search."""
         return round(self._search_seconds / self._searches * 1000, 3) if self._searches else None
 
     @property
     def providers(self) -> Providers:
-        """What is offered here; the built-in parts unless others were given."""
+        """What can be chosen: the built-in stores, embedders, extractors and kinds of jobs, unless others were given."""
         if self._providers is None:
             from zapomni_core.providers import BUILT_IN
 
@@ -296,10 +296,7 @@ class Components:
 
 
 class CheckedEmbedder:
-    """The embedder within. It fails in one way only: with a ProcessingError that names it.
-
-    What it raises that is not meant for people becomes one, and so does what it returns that is not what was asked for.
-    """
+    """Wraps an embedder: other exceptions, and results that are not the vectors asked for, become a ProcessingError that names it."""
 
     def __init__(self, inner: "Embedder") -> None:
         self._inner = inner
@@ -313,7 +310,7 @@ class CheckedEmbedder:
         return self._inner.profile
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: "OnBatch | None" = None) -> "Vector":
-        """The vectors. What a message of somebody else's says may be a secret: only the log has it."""
+        """The vectors. Messages of other exceptions may hold secrets: they go to the log alone."""
         with self._failures_named():
             made = await self._inner.embed(texts, query=query, on_batch=on_batch)
             return _checked_vectors(made, len(texts), self.identity)
@@ -325,7 +322,7 @@ class CheckedEmbedder:
             raise self._failed(error) from error
 
     async def close(self) -> None:
-        await close_part(self._inner)
+        await close_component(self._inner)
 
     @contextmanager
     def _failures_named(self) -> Iterator[None]:
@@ -364,7 +361,7 @@ def _finite_array(made: Any) -> "Vector | None":
 
 
 class MissingEmbedder:
-    """Stands in for an embedder that no plugin offers: it has the identity of the store's vectors and makes none."""
+    """Replaces an embedder that no plugin offers: it has the identity of the store's vectors and refuses to embed."""
 
     def __init__(self, identity: "EmbedderIdentity") -> None:
         self.identity = identity
@@ -387,7 +384,7 @@ class MissingEmbedder:
 
 
 class CheckedExtractor:
-    """The extractor within; what it raises that is not meant for people, or returns that is no Extraction, is told by its name."""
+    """Wraps an extractor: other exceptions, and results that are no Extraction, become a ProcessingError that names it."""
 
     def __init__(self, inner: "Extractor") -> None:
         self._inner = inner
@@ -398,17 +395,17 @@ class CheckedExtractor:
 
     @property
     def asks_llm(self) -> bool:
-        """Whether it may need a language model; one that does not say so may."""
+        """Whether it may need a language model; assumed if it does not say."""
         return bool(getattr(self._inner, "asks_llm", True))
 
     @property
     def state(self) -> Mapping[str, Any] | None:
-        """How its language model is doing, where it has one."""
+        """The state of its language model, if it has one."""
         state: Mapping[str, Any] | None = getattr(self._inner, "state", None)
         return state
 
     async def extract(self, text: str, *, timestamp: datetime | None = None) -> Extraction:
-        """What the text speaks of."""
+        """The entities and relations in a text."""
         try:
             found: Any = await self._inner.extract(text, timestamp=timestamp)
         except (ZapomniError, DatabaseError, InvalidInputError):
@@ -426,4 +423,4 @@ class CheckedExtractor:
         return found
 
     async def close(self) -> None:
-        await close_part(self._inner)
+        await close_component(self._inner)

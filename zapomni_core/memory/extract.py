@@ -275,7 +275,7 @@ async def list_unread(
 
 
 async def _live(engine: "MemoryEngine", memory_id: str) -> "Memory":
-    """A memory that may be read; MemoryNotFoundError where it is not there, hidden or replaced."""
+    """A memory to extract from; MemoryNotFoundError if it is missing, deleted or replaced."""
     memory = await engine.get_memory(memory_id)
     if memory.deleted_at:
         raise MemoryNotFoundError(f"memory {memory.id} is deleted, so it is not read; it can be restored")
@@ -285,7 +285,7 @@ async def _live(engine: "MemoryEngine", memory_id: str) -> "Memory":
 
 
 async def _waiting(engine: "MemoryEngine", kind: str) -> set[str]:
-    """The ids of memories that a job is going to read. Asked for at one moment: a job may begin or be put off at any time."""
+    """The ids of memories that have an extraction job. One query, since a job may start or be postponed at any time."""
     jobs = await engine.jobs.list(engine.workspace, kind=kind, limit=MOST_JOBS)
     return {job.key for job in jobs if job.state in ("queued", "running")}
 

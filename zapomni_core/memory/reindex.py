@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from zapomni_core.memory.engine import MemoryEngine
 
 BATCH = 512
-"""Chunks that are kept at a time: about what a killed run has to do again."""
+"""Chunks that are written at a time: at most these are repeated after a crash."""
 
 
 async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
-    """Embed what has no vector by this embedder yet, then let its vectors serve; how many chunks were embedded.
+    """Embed every chunk that has no vector of this embedder, then switch searches to its vectors; how many were embedded.
 
-    What an older analyser analysed is analysed again before. Whatever ends it before, what was kept stays, and the next run goes on from there. Progress is told before the first
-    chunk and after each batch of the embedder's.
+    Chunks with terms of an older analyser are analysed first. An interrupted run loses nothing: the next one continues.
+    Progress is reported before the first chunk and after each of the embedder's batches.
     """
     target = _reembedding(store)
     await _analyse(target, workspace)
@@ -43,7 +43,7 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
 
 
 async def _analyse(target: Reembedding, workspace: str) -> None:
-    """Give the chunks that another version of the analyser analysed the terms of this one."""
+    """Replace the terms of chunks that another version of the analyser has made."""
     while chunks := (await target.outdated(workspace, VERSION, BATCH))[0]:
         made = await asyncio.to_thread(lambda found: [terms(_content(chunk)) for _, chunk in found], chunks)
         numbers = [number for number, _ in chunks]
@@ -53,9 +53,9 @@ async def _analyse(target: Reembedding, workspace: str) -> None:
 async def embed_pending(
     store: MemoryStore, embedder: Embedder, workspace: str, on_progress: OnBatch | None = None
 ) -> int:
-    """Make the vectors that chunks of a workspace still wait for; how many. Several may do it at once, to no harm.
+    """Embed the chunks of a workspace that have no vector; how many. Running it several times at once is harmless.
 
-    EmbedderMismatchError where another embedder serves by now: nobody waits for vectors of this one.
+    EmbedderMismatchError if the workspace has been switched to another embedder meanwhile.
     """
     target = _reembedding(store)
     done = 0
@@ -75,7 +75,7 @@ async def _check_serving(store: MemoryStore, workspace: str, embedder: Embedder)
 
 
 async def count_pending(store: MemoryStore, workspace: str) -> int:
-    """How many chunks of a workspace wait for a vector of the embedder that serves."""
+    """How many chunks of a workspace have no vector of its embedder."""
     identity = await store.embedder(workspace)
     if identity is None or not hasattr(store, "pending"):
         return 0
@@ -83,7 +83,7 @@ async def count_pending(store: MemoryStore, workspace: str) -> int:
 
 
 async def count_outdated(store: MemoryStore, workspace: str) -> int:
-    """How many chunks of a workspace another version of the analyser analysed."""
+    """How many chunks of a workspace have terms of another version of the analyser."""
     return (await _reembedding(store).outdated(workspace, VERSION, 1))[1] if hasattr(store, "outdated") else 0
 
 
@@ -100,12 +100,12 @@ async def _embed(
 
 
 def _content(chunk: ChunkFound) -> str:
-    """What was embedded and analysed when the chunk was added."""
+    """The text that was embedded and analysed when the chunk was added."""
     return indexed_text(KnownMetadata(author=chunk.author, timestamp=chunk.timestamp), chunk.heading, chunk.text)
 
 
 def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | None:
-    """Tells of one step as part of the whole."""
+    """Progress of one step as part of the whole."""
     if on_progress is None:
         return None
 
@@ -116,7 +116,7 @@ def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | 
 
 
 async def _switch(target: Reembedding, workspace: str, embedder: Embedder) -> bool:
-    """Whether the new vectors serve now; not yet, where somebody has added a memory meanwhile."""
+    """Whether searches use the new vectors now; not yet if a memory has been added meanwhile."""
     try:
         await target.switch(workspace, embedder.identity)
     except EmbedderMismatchError:
@@ -135,18 +135,18 @@ def _reembedding(store: MemoryStore) -> Reembedding:
 EMBED = "embed"
 AGAIN = "again"
 SOON = timedelta(seconds=0.5)
-"""What is stored within this time is embedded together."""
+"""Texts that are stored within this time are embedded together."""
 LATER = timedelta(seconds=3)
 AWAY_SECONDS = 60.0
 
 
 def embed_soon() -> NewJob:
-    """One job for everything that is stored until it is done."""
+    """A job for everything that is stored until it has run."""
     return NewJob(kind=EMBED, key=EMBED, not_before=datetime.now(UTC) + SOON)
 
 
 class EmbedPending:
-    """Makes the vectors that the job's workspace waits for."""
+    """The kind of job that embeds the chunks of a workspace that have no vector."""
 
     async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any]:
 
@@ -161,6 +161,6 @@ class EmbedPending:
         except (ConfigurationError, EmbedderMismatchError) as error:
             raise Postpone(AWAY_SECONDS, "this process does not have the embedder of the workspace") from error
         if job.key != AGAIN:
-            # What is stored now counts as part of this job, which has looked for the last time: so somebody looks again.
+            # A text that is stored now shares this job's key although the job is past it: another job looks once more.
             await engine.submit([NewJob(kind=EMBED, key=AGAIN, not_before=datetime.now(UTC) + LATER)])
         return {"chunks": made}
