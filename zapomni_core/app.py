@@ -17,7 +17,7 @@ from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.memory.components import Components
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.models import HostStats
-from zapomni_core.providers import Kind, Providers, zapomni_lifespan
+from zapomni_core.providers import Kind, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import NO_TELEMETRY, Telemetry
 
@@ -71,6 +71,7 @@ class App:
             components.host_stats = self.host_stats
         self.registry = ToolRegistry()
         self._telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
+        self._is_serving = False
         self._loading: asyncio.Task[None] | None = None
         self.dispatcher = Dispatcher(
             self.registry,
@@ -81,8 +82,6 @@ class App:
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.failed_requirement: asyncio.Event = asyncio.Event()
         self._loader = Loader(self.engine, self.settings, self.registry, self.dispatcher, self._providers)
-        if isinstance(engine, MemoryEngine):  # it does its jobs, whether or not plugins are loaded
-            self._loader.lifespans["builtin"] = zapomni_lifespan(engine)
         self._lifespans = Lifespans(self._loader.lifespans, self.settings.plugins.start_seconds)
 
     @property
@@ -129,12 +128,16 @@ class App:
         )
 
     async def start(self, *, bundled: bool = True) -> None:
-        """Open the plugins' lifespans in the background; without those of bundled plugins, which begin to do jobs.
+        """Open the plugins' lifespans in the background, load telemetry, and run jobs from now on.
 
-        What telemetry needs is loaded beside them, where calls are to come.
+        Without `bundled`, only the lifespans of other plugins are opened: a command looks whether they can be.
         """
-        if bundled and self.settings.telemetry.enabled and self._loading is None:
-            self._loading = asyncio.create_task(self._telemetry.load(), name="telemetry")
+        if bundled and not self._is_serving:
+            self._is_serving = True
+            if self.settings.telemetry.enabled:
+                self._loading = asyncio.create_task(self._telemetry.load(), name="telemetry")
+            if isinstance(self.engine, MemoryEngine):
+                self.engine.serve_jobs()
         left_out = set() if bundled else {one.name for one in self.report if one.bundled}
         self._lifespans.start(self._lost, left_out)
 

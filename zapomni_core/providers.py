@@ -3,8 +3,7 @@
 import difflib
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder
     from zapomni_core.extraction import Extractor
     from zapomni_core.jobs.kinds import JobKind
-    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_db.sqlite import SQLiteStore
 
 log = logging.getLogger("zapomni.providers")
@@ -292,11 +290,3 @@ BUILT_IN = (
 @hookimpl
 def zapomni_providers() -> tuple[Provider, ...]:
     return BUILT_IN
-
-
-@hookimpl
-@asynccontextmanager
-async def zapomni_lifespan(engine: "MemoryEngine") -> AsyncIterator[None]:
-    """A server runs jobs; a command, which is short, does not."""
-    engine.serve_jobs()
-    yield

@@ -12,8 +12,7 @@ from uuid import uuid4
 
 from zapomni_core.dispatch.watchdog import watched
 from zapomni_core.errors import ProcessingError, ZapomniError, writable
-from zapomni_core.jobs.kinds import Kinds, Postpone
-from zapomni_core.memory.reindex import EMBED
+from zapomni_core.jobs.kinds import EMBED, Kinds, Postpone
 from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_db.records import Job
 from zapomni_db.store import JobStore

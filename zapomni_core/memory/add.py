@@ -1,8 +1,7 @@
-"""The one way in: checks a text, cuts, analyses and embeds it, and gives it to the store as a memory of a kind."""
+"""The one way in: cuts, analyses and embeds a text, and gives it to the store as a memory of a kind."""
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -12,13 +11,12 @@ from zapomni_core.chunking import Chunk, chunk
 from zapomni_core.dispatch.call import Heartbeat, report_progress
 from zapomni_core.embedding import Embedder
 from zapomni_core.errors import ProcessingError
-from zapomni_core.memory.metadata import KnownMetadata, indexed_text, key_of, read_metadata
-from zapomni_core.memory.reindex import EMBED, embed_pending, embed_soon
+from zapomni_core.jobs.kinds import EMBED
+from zapomni_core.memory.content import KnownMetadata, indexed_text, key_of, read_metadata
+from zapomni_core.memory.reindex import embed_pending, embed_soon
 from zapomni_core.telemetry import timed
 from zapomni_core.terms import VERSION, terms
-from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import Added, Extraction, NewChunk, NewJob, NewMemory
-from zapomni_db.texts import check_encodable
 
 if TYPE_CHECKING:
     from zapomni_core.memory.engine import MemoryEngine
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("zapomni.sessions")
 
-LONGEST_TEXT = 10_000_000
-PREVIEW = 100
 PROGRESS_SECONDS = 0.9  # more often than the call's own heartbeat
 LONGEST_INLINE = 2000
 """Characters that are cut and analysed in less time than a thread takes to start."""
@@ -36,23 +32,6 @@ T = TypeVar("T")
 Write = Callable[[NewMemory], Awaitable[Added]]
 _Part = tuple[Chunk, str]
 """A chunk of a text, and its text as the search sees it."""
-
-
-def clean_text(text: str) -> str:
-    """The text without blank lines at both ends and trailing white space; the first line's indent stays."""
-    if len(text) > LONGEST_TEXT:
-        raise InvalidInputError(f"text exceeds maximum length ({LONGEST_TEXT:,} characters)")
-    cleaned = re.sub(r"\A(?:[^\S\n]*\n)+", "", text.rstrip())
-    if not cleaned.strip():
-        raise InvalidInputError("text cannot be empty or whitespace-only")
-    check_encodable("text", cleaned)
-    return cleaned
-
-
-def preview(text: str) -> str:
-    """The first characters of a text, on one line."""
-    line = " ".join(text.lstrip()[: PREVIEW * 2].split())
-    return line if len(line) <= PREVIEW else line[: PREVIEW - 1] + "…"
 
 
 async def add_text(

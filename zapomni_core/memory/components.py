@@ -8,11 +8,9 @@ from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zapomni_core.embedding import Profile, guess_tokens
 from zapomni_core.errors import ConfigurationError, EmbedderMissingError, ProcessingError, ZapomniError
-from zapomni_core.jobs.kinds import DEFAULT_EXTRACTOR, Kinds
+from zapomni_core.jobs.kinds import DEFAULT_EXTRACTOR, EMBED, Kinds
 from zapomni_core.jobs.runner import JobRunner
-from zapomni_core.memory.reindex import EMBED, reindex
 from zapomni_core.models import HostStats
 from zapomni_core.providers import Providers, close_component
 from zapomni_core.settings import Settings
@@ -21,7 +19,7 @@ from zapomni_db.errors import DatabaseError, EmbedderMismatchError, InvalidInput
 from zapomni_db.records import Extraction
 
 if TYPE_CHECKING:
-    from zapomni_core.embedding import Embedder, OnBatch
+    from zapomni_core.embedding import Embedder, OnBatch, Profile
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity, JobCounts
@@ -264,6 +262,8 @@ class Components:
 
     async def reindex(self, workspace: str, name: str | None, on_progress: "OnBatch | None") -> int:
         """Re-embed a workspace with another embedder, and use that one; how many chunks were embedded."""
+        from zapomni_core.memory.reindex import reindex
+
         kept = await self.store.embedder(workspace)
         wanted = name or self.settings.embedder
         if kept and not wanted and self._is_missing(kept):
@@ -306,7 +306,7 @@ class CheckedEmbedder:
         return self._inner.identity
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> "Profile":
         return self._inner.profile
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: "OnBatch | None" = None) -> "Vector":
@@ -364,10 +364,14 @@ class MissingEmbedder:
     """Replaces an embedder that no plugin offers: it has the identity of the store's vectors and refuses to embed."""
 
     def __init__(self, identity: "EmbedderIdentity") -> None:
+        from zapomni_core.embedding import Profile
+
         self.identity = identity
         self.profile = Profile()
 
     def tokens(self, text: str) -> int:
+        from zapomni_core.embedding import guess_tokens
+
         return guess_tokens(text)
 
     async def embed(

@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from zapomni_core.dispatch.call import call_context
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.jobs.kinds import kind_by
-from zapomni_core.memory import extract
-from zapomni_core.memory.add import clean_text
 from zapomni_core.memory.components import Components
-from zapomni_core.memory.metadata import changed_metadata, check_changeable, clean_metadata, key_of, read_metadata
-from zapomni_core.models import EngineStats, MemoryResult, Reprocessing, SearchResult, UnreadMemory
+from zapomni_core.memory.content import (
+    changed_metadata,
+    check_changeable,
+    clean_metadata,
+    clean_query,
+    clean_text,
+    key_of,
+    read_metadata,
+)
+from zapomni_core.models import EngineStats, MemoryResult, Reprocessing, SearchResult, UnextractedMemory
 from zapomni_core.providers import Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import Telemetry
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 from zapomni_db.filters import Filter, parse_filter
 from zapomni_db.records import Change
-from zapomni_db.texts import check_encodable
 
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
@@ -31,7 +36,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LONGEST_QUERY = 1000
 MOST_HITS = 100
 
 
@@ -61,16 +65,7 @@ class MemoryEngine:
     @property
     def workspace(self) -> str:
         """The workspace that the handle was made for; else that of the current call, else the one in the settings."""
-        if self._workspace is not None:
-            return self._workspace
-        context = call_context.get()
-        return (context and context.workspace) or self.settings.workspace
-
-    @property
-    def _is_confined(self) -> bool:
-        """Whether the current call has a workspace of its own, and must not hear of others."""
-        context = call_context.get()
-        return bool(context and context.workspace)
+        return self._workspace or _call_workspace() or self.settings.workspace
 
     def in_workspace(self, name: str) -> Self:
         """A handle on another workspace of the same components."""
@@ -250,6 +245,8 @@ class MemoryEngine:
         is stored with the text; else the text is stored first, so that neither a model that is away nor a cancelled call loses
         it. Without waiting for completion, a job extracts later; with `fail`, a model that failed last is asked first anyway.
         """
+        from zapomni_core.memory import extract
+
         with self.telemetry.span("memory.add_memory") as span:
             text, metadata = clean_text(text), clean_metadata(metadata)
             span.set(text_length=len(text), metadata_keys=tuple(metadata))
@@ -263,18 +260,22 @@ class MemoryEngine:
         return await self.graph.reading(self.workspace, memory_id, self.components.extractor.name)
 
     async def reprocess(self, memory_ids: "Sequence[str] | None" = None, limit: int = 100) -> Reprocessing:
-        """Queue the reading of memories: those named, else the oldest that the extractor has not read and no job is for."""
+        """Queue the extraction from memories: those named, else the oldest without an extraction and a job."""
+        from zapomni_core.memory import extract
+
         await self.open()
         if memory_ids is not None:
             return await extract.queue_named(self, memory_ids)
-        return await extract.queue_unread(self, self.components.extractor.name, limit)
+        return await extract.queue_unextracted(self, self.components.extractor.name, limit)
 
-    async def list_unread(
+    async def list_unextracted(
         self, limit: int = 100, memory_ids: "Sequence[str] | None" = None
-    ) -> tuple[list[UnreadMemory], int]:
-        """The oldest memories that the extractor has not read, of those named if any are, and how many there are in all."""
+    ) -> tuple[list[UnextractedMemory], int]:
+        """The oldest memories that were not extracted from, of those named if any are, and how many there are in all."""
+        from zapomni_core.memory import extract
+
         await self.open()
-        return await extract.list_unread(self, self.components.extractor.name, limit, memory_ids)
+        return await extract.list_unextracted(self, self.components.extractor.name, limit, memory_ids)
 
     async def search_memory(
         self,
@@ -284,12 +285,12 @@ class MemoryEngine:
         *,
         max_tokens: int | None = None,
     ) -> SearchResult:
-        """The memories that answer a question, by words and by meaning. Filters are a caller's, or parsed already."""
+        """The memories that answer a question, by words and by meaning."""
         from zapomni_core.search.search import SearchRequest, search
 
         with self.telemetry.span("memory.search_memory") as span:
             request = SearchRequest(
-                query=_check_query(query),
+                query=clean_query(query),
                 limit=_check_limit(limit),
                 wanted=filters if isinstance(filters, Filter) else parse_filter(filters),
                 max_tokens=max_tokens,
@@ -310,7 +311,7 @@ class MemoryEngine:
         return result
 
     async def get_memory(self, memory_id: str) -> "Memory":
-        """A memory by its id, deleted and replaced ones too; MemoryNotFoundError where there is none."""
+        """A memory by its id, deleted and replaced ones too; MemoryNotFoundError if there is none."""
         return self._there(await (await self._store()).get(self.workspace, memory_id), memory_id)
 
     async def list_memories(
@@ -340,7 +341,7 @@ class MemoryEngine:
         add_tags: Sequence[str] = (),
         remove_tags: Sequence[str] = (),
     ) -> "Memory":
-        """Change a memory's metadata in place, without a new version. Nothing is written if nothing would change.
+        """Change a memory's metadata in place, without a new version. Nothing is written if nothing changes.
 
         InvalidInputError for `author`, `timestamp`, `conversation` and `language`, which are part of the search index: they
         change only with a new version (`add_memory` with `replaces`).
@@ -365,7 +366,7 @@ class MemoryEngine:
         return list(events)
 
     async def delete_memory(self, memory_id: str) -> "Memory":
-        """Hide a memory from every search; it can be restored until `purge` removes it."""
+        """Delete a memory: no search finds it, and it can be restored until `purge` removes it."""
         memory = await (await self._store()).change(self.workspace, memory_id, Change(deleted=True), by=self.by)
         if memory is None:
             there = await self.get_memory(memory_id)
@@ -373,7 +374,7 @@ class MemoryEngine:
         return memory
 
     async def restore_memory(self, memory_id: str) -> "Memory":
-        """Bring a deleted memory back, or one that was replaced by a memory that is deleted; the one that is there now."""
+        """Restore a deleted memory, or one that was replaced by a memory that is deleted; the restored one."""
         memory = await (await self._store()).change(self.workspace, memory_id, Change(deleted=False), by=self.by)
         there = None if memory else await (await self._store()).get(self.workspace, memory_id)
         if there and there.replaced_by:
@@ -398,26 +399,26 @@ class MemoryEngine:
                 return found
 
     async def purge(self, *, days: float = 0, memory_ids: Sequence[str] | None = None) -> int:
-        """Remove for good what was deleted more than so many days ago, only those named if any are; how many are gone."""
+        """Remove for good what was deleted more than so many days ago, only those named if any are; how many were removed."""
         chosen = await self.list_deleted(days=days)
         if memory_ids is not None:
             chosen = [memory_id for memory_id in chosen if memory_id in memory_ids]
         return await (await self._store()).purge(self.workspace, chosen)
 
     async def health(self) -> list[str]:
-        """What keeps the store from being read and written now, a sentence each; quick."""
+        """What keeps the store from being read and written now, a sentence each. Fast."""
         return await (await self._store()).health()
 
     async def check(self) -> list[str]:
-        """What is wrong with what the store keeps, a sentence each; every text and vector is looked at, so it takes a while."""
+        """What is wrong with the stored data, a sentence each. Slow: it looks at every text and vector."""
         return await self._file_store.check()
 
     async def backup(self, target: Path) -> None:
-        """Write a copy of the whole store, all workspaces, while others go on writing."""
+        """Write a copy of the whole store, all workspaces, while other processes go on writing."""
         await self._file_store.backup(target)
 
     async def restore_backup(self, source: Path) -> Path | None:
-        """Let a backup be the store, before this engine has used it; where the store before is now, if there was one."""
+        """Replace the store by a backup, before this engine has used it; the path of the replaced store, if there was one."""
         return await self._file_store.restore_backup(source)
 
     @property
@@ -430,19 +431,19 @@ class MemoryEngine:
         return cast("FileStore", store)
 
     async def reindex(self, embedder_name: str | None = None, on_progress: "OnBatch | None" = None) -> int:
-        """Give the workspace the vectors of another embedder, and use that one; how many chunks were embedded.
+        """Re-embed the workspace with another embedder, and use that one; how many chunks were embedded.
 
-        The old vectors serve until then. A call that failed or was cancelled is gone on with by the next one. Without a
-        name, it is the embedder in the settings, else the one that made the vectors.
+        Searches use the old vectors until all are made. A call that failed or was cancelled is continued by the next one.
+        Without a name, it is the embedder in the settings, else the one that made the vectors.
         """
         return await (await self._opened()).reindex(self.workspace, embedder_name, on_progress)
 
     async def with_embedder(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
-        """The result of work with the workspace's embedder, which need not be loaded for it."""
+        """The result of work with the workspace's embedder, whose model is not loaded for that."""
         return await (await self._opened()).with_embedder(self.workspace, work)
 
     async def get_stats(self) -> EngineStats:
-        """How much there is, and how it is doing."""
+        """Counts, sizes and the state of the workspace's components."""
         stored = await (await self._store()).stats(self.workspace)
         host = self.components.host_stats()
         return EngineStats(
@@ -455,7 +456,7 @@ class MemoryEngine:
             store=stored.store,
             location=stored.location,
             embedder=stored.embedder,
-            workspaces=(self.workspace,) if self._is_confined else stored.workspaces,
+            workspaces=(self.workspace,) if _call_workspace() else stored.workspaces,
             avg_query_latency_ms=self.components.search_milliseconds,
             plugins=host.plugins,
             calls=host.calls,
@@ -465,15 +466,15 @@ class MemoryEngine:
         )
 
     async def _unread_memories(self) -> int | None:
-        """How many memories the language model has not read; None where none is asked, or its settings are wrong."""
+        """How many memories the language model was not asked about; None if none is set, or its settings are wrong."""
         if not self.asks_llm or self.extractor_problem:
             return None
         return (await self.graph.unread(self.workspace, self.components.extractor.name, 0))[1]
 
     async def extract(self, text: str, *, timestamp: datetime | None = None) -> "Extraction":
-        """What a text speaks of, by the extractor that the settings name, else by `names` of the plugin graph.
+        """The entities and relations in a text, by the extractor in the settings, else by `names` of the plugin graph.
 
-        `timestamp` is when the text was true. LLMUnavailableError where the extractor needs a language model that is away.
+        `timestamp` is when the text was true. LLMUnavailableError if the extractor needs a language model that is away.
         """
         return await (await self._opened()).extractor.extract(text, timestamp=timestamp)
 
@@ -487,14 +488,10 @@ class MemoryEngine:
         return memory
 
 
-def _check_query(query: str) -> str:
-    query = query.strip()
-    if not query:
-        raise InvalidInputError("query cannot be empty or whitespace-only")
-    if len(query) > LONGEST_QUERY:
-        raise InvalidInputError(f"query exceeds maximum length ({LONGEST_QUERY:,} characters)")
-    check_encodable("query", query)
-    return query
+def _call_workspace() -> str:
+    """The workspace that the current call is confined to; empty if it has none of its own."""
+    context = call_context.get()
+    return context.workspace if context else ""
 
 
 def _check_limit(limit: int) -> int:

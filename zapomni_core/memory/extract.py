@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from zapomni_core.errors import LLMUnavailableError, ProcessingError
 from zapomni_core.jobs.kinds import JobProgress, Postpone
-from zapomni_core.memory.add import add_text, preview
-from zapomni_core.memory.metadata import key_of, read_metadata
-from zapomni_core.models import MemoryResult, Reprocessing, UnreadMemory
+from zapomni_core.memory.add import add_text
+from zapomni_core.memory.content import key_of, preview, read_metadata
+from zapomni_core.models import MemoryResult, Reprocessing, UnextractedMemory
 from zapomni_core.telemetry import timed
 from zapomni_db.errors import DatabaseError, InvalidInputError, MemoryNotFoundError
 from zapomni_db.records import Extraction, Job, Memory, NewJob
@@ -243,13 +243,13 @@ async def queue_named(engine: "MemoryEngine", memory_ids: Sequence[str]) -> Repr
     return Reprocessing(await engine.submit([extract_job(kind, one, again=True) for one in chosen]))
 
 
-async def queue_unread(engine: "MemoryEngine", extractor: str, limit: int) -> Reprocessing:
+async def queue_unextracted(engine: "MemoryEngine", extractor: str, limit: int) -> Reprocessing:
     """Queue the oldest memories that the extractor has not read and that have no job."""
     kind = engine.extractor_kind(EXTRACT)
     waiting = await _waiting(engine, kind)
     chosen: list[str] = []
     left = 0
-    async for memory_id in _unread(engine, extractor):
+    async for memory_id in _unextracted(engine, extractor):
         if memory_id in waiting:
             continue
         if len(chosen) < limit:
@@ -260,9 +260,9 @@ async def queue_unread(engine: "MemoryEngine", extractor: str, limit: int) -> Re
     return Reprocessing(jobs, len(waiting), left)
 
 
-async def list_unread(
+async def list_unextracted(
     engine: "MemoryEngine", extractor: str, limit: int, memory_ids: Sequence[str] | None = None
-) -> tuple[list[UnreadMemory], int]:
+) -> tuple[list[UnextractedMemory], int]:
     """The oldest memories that the extractor has not read, of those named if any are, and how many there are in all."""
     if memory_ids is None:
         found, total = await engine.graph.unread(engine.workspace, extractor, limit)
@@ -271,7 +271,7 @@ async def list_unread(
         named = [await _live(engine, one) for one in dict.fromkeys(memory_ids)]
         memories = [one for one in named if await engine.graph.reading(engine.workspace, one.id, extractor) is None]
         total = len(memories)
-    return [UnreadMemory(one.id, preview(one.text), one.created_at) for one in memories[:limit]], total
+    return [UnextractedMemory(one.id, preview(one.text), one.created_at) for one in memories[:limit]], total
 
 
 async def _live(engine: "MemoryEngine", memory_id: str) -> "Memory":
@@ -290,7 +290,7 @@ async def _waiting(engine: "MemoryEngine", kind: str) -> set[str]:
     return {job.key for job in jobs if job.state in ("queued", "running")}
 
 
-async def _unread(engine: "MemoryEngine", extractor: str) -> AsyncIterator[str]:
+async def _unextracted(engine: "MemoryEngine", extractor: str) -> AsyncIterator[str]:
     after = None
     while True:
         page, _ = await engine.graph.unread(engine.workspace, extractor, PAGE, after)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from zapomni_core.embedding import Embedder, OnBatch
 from zapomni_core.errors import ConfigurationError, ProcessingError
-from zapomni_core.jobs.kinds import JobProgress, Postpone
-from zapomni_core.memory.metadata import KnownMetadata, indexed_text
+from zapomni_core.jobs.kinds import EMBED, JobProgress, Postpone
+from zapomni_core.memory.content import KnownMetadata, indexed_text
 from zapomni_core.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound, Job, NewJob
@@ -132,7 +132,6 @@ def _reembedding(store: MemoryStore) -> Reembedding:
     return cast(Reembedding, store)
 
 
-EMBED = "embed"
 AGAIN = "again"
 SOON = timedelta(seconds=0.5)
 """Texts that are stored within this time are embedded together."""

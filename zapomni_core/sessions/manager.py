@@ -1,4 +1,4 @@
-"""MemoryManager: conversations, documents and time over one memory, for programs that build agents."""
+"""MemoryManager: sessions, messages and documents in one memory, for programs that build agents."""
 
 import time
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from zapomni_core.memory.add import add_text
+from zapomni_core.memory.content import clean_metadata
 from zapomni_core.memory.engine import MemoryEngine
-from zapomni_core.memory.metadata import clean_metadata
 from zapomni_core.sessions import arguments
 from zapomni_core.sessions.models import EMBEDDING_DIMENSION, Document, Message, document_of
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class MemoryManager:
-    """Conversation history and documents of one workspace, in the same memory that `search_memory` searches.
+    """Sessions and documents of one workspace, in the same memory that `search_memory` searches.
 
-    Without an engine it has one of its own, with the user's settings. Every method raises ValueError where an argument breaks
-    a rule, and DatabaseError where the store fails; what was stored is durable when a method returns.
+    Without an engine it makes one with the user's settings. Every method raises ValueError if an argument breaks a rule, and
+    DatabaseError if the store fails; what was stored is durable when a method returns.
     """
 
     def __init__(self, engine: MemoryEngine | None = None, *, embedding_dimension: int = EMBEDDING_DIMENSION) -> None:
@@ -41,9 +41,9 @@ class MemoryManager:
     async def store_message(
         self, session_id: UUID, role: str, content: str, metadata: Mapping[str, Any] | None = None
     ) -> UUID:
-        """Keep the next message of a session, as 'user', 'assistant' or 'system'; its id.
+        """Store the next message of a session, as 'user', 'assistant' or 'system'; its id.
 
-        Messages have one order, whichever process they come from. Equal messages are two messages.
+        Messages have one order, whichever process stores them. Equal messages are two messages.
         """
         with self._engine.telemetry.span("memory.store_message") as span:
             session, role = arguments.session_id_of(session_id), arguments.role_of(role)
@@ -56,7 +56,7 @@ class MemoryManager:
             return UUID(added.memory_id)
 
     async def get_conversation_history(self, session_id: UUID, limit: int = 100) -> list[Message]:
-        """The last `limit` messages of a session, oldest first; none where there is no such session."""
+        """The last `limit` messages of a session, oldest first; empty if there is no such session."""
         with self._engine.telemetry.span("memory.get_conversation_history") as span:
             session, limit = arguments.session_id_of(session_id), arguments.count_of("limit", limit)
             span.set(session_id=session, limit=limit)
@@ -68,7 +68,7 @@ class MemoryManager:
     async def store_document(
         self, content: str, metadata: Mapping[str, Any] | None = None, embedding: list[float] | None = None
     ) -> UUID:
-        """Keep a document; its id. With an embedding of yours it is found by `semantic_search` too."""
+        """Store a document; its id. With an embedding of yours, `semantic_search` finds it too."""
         with self._engine.telemetry.span("memory.store_document") as span:
             content, kept = arguments.content_of(content), clean_metadata(metadata)
             vector = None if embedding is None else arguments.embedding_of("embedding", embedding, self._dimension)
@@ -119,14 +119,14 @@ class MemoryManager:
             return [self._document(one) for one in found]
 
     async def health_check(self) -> dict[str, Any]:
-        """That the store answers, which one it is, and the versions of what it runs on."""
+        """Whether the store answers, its name and the versions of its software."""
         with self._engine.telemetry.span("memory.health_check") as span:
             health = {"status": "healthy", **await (await self._sessions()).health()}
             span.set(**health)
             return health
 
     async def close(self) -> None:
-        """Let go of the store, unless the engine was given: then it is its owner's to close. Closing twice is closing once."""
+        """Close the engine, unless it was given. Calling it twice is harmless."""
         if self._is_owner:
             await self._engine.close()
 

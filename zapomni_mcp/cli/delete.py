@@ -143,7 +143,7 @@ def _restored_document(found: "Mapping[str, Memory]") -> dict[str, Any]:
 
 
 def _named(memory: "Memory") -> str:
-    from zapomni_core.memory.add import preview
+    from zapomni_core.memory.content import preview
 
     return f"{memory.id}: {one_line(preview(memory.text))}"
 

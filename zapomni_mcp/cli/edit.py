@@ -72,7 +72,7 @@ def edit(
 
 def _parse(changes: Sequence[str], remove: Sequence[str], memory_id: str) -> dict[str, Any]:
     """The metadata to set."""
-    from zapomni_core.memory.metadata import INDEXED
+    from zapomni_core.memory.content import INDEXED
 
     pairs = [change.partition("=") for change in changes]
     for key, _, value in pairs:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_core.errors import ConfigurationError, EmbedderMissingError, ProcessingError, describe_failure
 from zapomni_core.memory.add import with_progress
-from zapomni_core.memory.engine import LONGEST_QUERY, MOST_HITS, MemoryEngine
-from zapomni_core.memory.metadata import KnownMetadata, indexed_text
+from zapomni_core.memory.content import LONGEST_QUERY, KnownMetadata, indexed_text
+from zapomni_core.memory.engine import MOST_HITS, MemoryEngine
 from zapomni_core.providers import Provider, Providers
 from zapomni_core.sessions import MemoryManager
 from zapomni_core.settings import Settings

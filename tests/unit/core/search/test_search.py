@@ -8,7 +8,7 @@ import pytest
 
 from zapomni_core.embedding import Profile
 from zapomni_core.errors import ProcessingError
-from zapomni_core.memory.engine import LONGEST_QUERY
+from zapomni_core.memory.content import LONGEST_QUERY
 from zapomni_core.search import search
 from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory, sample_vector
 from zapomni_core.testing.stores import put

@@ -1,7 +1,8 @@
-"""Metadata of memories: checks it, reads the keys that the search uses, and changes it in place."""
+"""Texts, queries and metadata: checks them, reads the metadata that the search uses, and changes it in place."""
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
 _NESTED = (dict, list, tuple)
 
+LONGEST_TEXT = 10_000_000
+LONGEST_QUERY = 1000
+PREVIEW = 100
 LONGEST_METADATA = 1_000_000
 DEEPEST_METADATA = 100
 INDEXED = ("author", "timestamp", "conversation", "language")
@@ -39,6 +43,34 @@ class KnownMetadata:
 
 _USED = frozenset(KnownMetadata.__slots__)
 _NONE = KnownMetadata()
+
+
+def clean_text(text: str) -> str:
+    """The text without blank lines at both ends and trailing white space; the first line's indent stays."""
+    if len(text) > LONGEST_TEXT:
+        raise InvalidInputError(f"text exceeds maximum length ({LONGEST_TEXT:,} characters)")
+    cleaned = re.sub(r"\A(?:[^\S\n]*\n)+", "", text.rstrip())
+    if not cleaned.strip():
+        raise InvalidInputError("text cannot be empty or whitespace-only")
+    check_encodable("text", cleaned)
+    return cleaned
+
+
+def clean_query(query: str) -> str:
+    """The query without white space at both ends."""
+    query = query.strip()
+    if not query:
+        raise InvalidInputError("query cannot be empty or whitespace-only")
+    if len(query) > LONGEST_QUERY:
+        raise InvalidInputError(f"query exceeds maximum length ({LONGEST_QUERY:,} characters)")
+    check_encodable("query", query)
+    return query
+
+
+def preview(text: str) -> str:
+    """The first characters of a text, on one line."""
+    line = " ".join(text.lstrip()[: PREVIEW * 2].split())
+    return line if len(line) <= PREVIEW else line[: PREVIEW - 1] + "…"
 
 
 def clean_metadata(metadata: Any) -> dict[str, Any]:

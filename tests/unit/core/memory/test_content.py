@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zapomni_core.memory.add import LONGEST_TEXT, PREVIEW, clean_text, preview
-from zapomni_core.memory.metadata import (
+from zapomni_core.memory.content import (
     DEEPEST_METADATA,
     LONGEST_METADATA,
+    LONGEST_TEXT,
+    PREVIEW,
     KnownMetadata,
     clean_metadata,
+    clean_text,
+    preview,
     read_metadata,
 )
 from zapomni_db.errors import InvalidInputError
