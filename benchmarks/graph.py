@@ -24,7 +24,6 @@ import zapomni_plugin_graph
 from rich.console import Console
 from rich.table import Table
 
-from zapomni_core import providers
 from zapomni_core.testing import running
 from zapomni_db.records import EmbedderIdentity, Entity, Extraction, NewChunk, NewEntity, NewMemory, NewRelation
 from zapomni_db.sqlite import SQLiteStore
@@ -202,7 +201,7 @@ async def speed_of_tool(store: SQLiteStore, file: Path) -> Table:
     It finds out whether there are more than it shows, so it looks for one more.
     """
     entities = await some_entities(store)
-    async with running(zapomni_plugin_graph, providers, name="graph", settings={"store": f"sqlite://{file}"}) as app:
+    async with running(zapomni_plugin_graph, name="graph", settings={"store": f"sqlite://{file}"}) as app:
 
         def get_related(limit: int) -> Ask:
             async def ask(entity: Entity) -> int:

@@ -36,7 +36,8 @@ from rich.table import Table
 from texts import pieces
 
 from zapomni_core import Document, MemoryEngine, MemoryManager, Message
-from zapomni_core.plugin import Postpone, Provider
+from zapomni_core.plugin import Provider
+from zapomni_core.plugin.jobs import Postpone
 from zapomni_core.providers import Providers
 from zapomni_core.telemetry import NO_TELEMETRY
 from zapomni_core.testing.embedder import HashingEmbedder

@@ -31,7 +31,7 @@ from zapomni_db.errors import (
 )
 
 if TYPE_CHECKING:
-    from zapomni_core.llm.failure import LLMFailure
+    from zapomni_core.llm.classifier import LLMFailure
     from zapomni_core.responses import ErrorResponse, ErrorType
 
 __all__ = [

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from zapomni_core.dispatch.middleware import isolated
 from zapomni_core.errors import ConfigurationError, DatabaseError
 from zapomni_core.hookspecs import hookimpl
-from zapomni_core.host.mistakes import quoted
+from zapomni_core.host.tracebacks import quoted
 from zapomni_core.settings import Settings
 
 if TYPE_CHECKING:

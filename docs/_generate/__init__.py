@@ -7,10 +7,10 @@ from _generate import commands, contract, refusals, settings
 
 PARTS: Mapping[str, Callable[[], str]] = {
     "commands": commands.commands,
-    "door": contract.door,
     "errors": contract.errors,
     "failures": refusals.failures,
     "hooks": contract.hooks,
+    "plugin_modules": contract.plugin_modules,
     "registry": refusals.registry_rules,
     "settings": settings.settings,
     "testing": contract.testing_kit,

@@ -1,18 +1,19 @@
-"""The contract: hooks, the door's names, the testing kit, the tree of errors."""
+"""The contract: hooks, the public modules for plugins, the testing kit, the tree of errors."""
 
 import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from types import GenericAlias, ModuleType
 from typing import Any, get_overloads
 
 from pydantic import BaseModel
 
 from zapomni_core import errors as core_errors
-from zapomni_core import plugin as the_door
-from zapomni_core import testing
+from zapomni_core import plugin, testing
 from zapomni_core.errors import KINDS
 from zapomni_core.host.discovery import discover
 from zapomni_core.host.hooks import SPECS, implements
@@ -25,9 +26,15 @@ def hooks() -> str:
     return "\n\n".join(_hook(name, spec) for name, spec in SPECS.items())
 
 
-def door() -> str:
-    """Every name a plugin author can import."""
-    return _names(the_door)
+def public_modules() -> list[ModuleType]:
+    """`zapomni_core.plugin` and the modules beside it."""
+    beside = [import_module(f"{plugin.__name__}.{one.name}") for one in iter_modules(plugin.__path__)]
+    return [plugin, *beside]
+
+
+def plugin_modules() -> str:
+    """Every name a plugin author can import, by module."""
+    return "\n\n".join(_module(one) for one in public_modules())
 
 
 def testing_kit() -> str:
@@ -62,12 +69,16 @@ def _hook(name: str, spec: Any) -> str:
     return f"## `{name}`\n\n{_code(_signature(name, spec))}\n\n{inspect.getdoc(spec)}\n\nUsed by: {used}."
 
 
-def _names(module: ModuleType) -> str:
-    return "\n\n".join(_described(name, getattr(module, name)) for name in module.__all__)
+def _module(module: ModuleType) -> str:
+    return f"## `{module.__name__}`\n\n{inspect.getdoc(module)}\n\n{_names(module, level=3)}"
 
 
-def _described(name: str, value: Any) -> str:
-    parts = [f"## `{name}`", _code(_head(name, value))]
+def _names(module: ModuleType, level: int = 2) -> str:
+    return "\n\n".join(_described(name, getattr(module, name), level) for name in module.__all__)
+
+
+def _described(name: str, value: Any, level: int) -> str:
+    parts = [f"{'#' * level} `{name}`", _code(_head(name, value))]
     if inspect.isclass(value) or inspect.isfunction(value):
         parts.append(inspect.getdoc(value) or "")
     elif not isinstance(value, GenericAlias):

@@ -8,7 +8,8 @@ import zapomni_plugin_graph
 import zapomni_plugin_hello
 import zapomni_plugin_sessions
 
-from zapomni_core.plugin import LLMUnavailableError, ProcessingError, ToolResult, hookimpl
+from zapomni_core.plugin import ProcessingError, ToolResult, hookimpl
+from zapomni_core.plugin.extractors import LLMUnavailableError
 from zapomni_core.testing import FailureContract
 from zapomni_mcp import tools
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from zapomni_core.testing.memories import MemoryStoreContract
+from zapomni_core.testing.store_contracts import MemoryStoreContract
 from zapomni_db.reference import ReferenceStore
 
 

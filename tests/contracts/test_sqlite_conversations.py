@@ -1,6 +1,6 @@
 """The SQLite store keeps the contract of a store of conversations."""
 
-from zapomni_core.testing.conversations import ConversationStoreContract
+from zapomni_core.testing.store_contracts import ConversationStoreContract
 from zapomni_db.sqlite import SQLiteStore
 
 

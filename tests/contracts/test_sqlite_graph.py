@@ -1,6 +1,6 @@
 """The SQLite store keeps the contract of a graph."""
 
-from zapomni_core.testing.graph import GraphStoreContract
+from zapomni_core.testing.store_contracts import GraphStoreContract
 from zapomni_db.sqlite import SQLiteStore
 
 

@@ -1,6 +1,6 @@
 """The queue of the SQLite store keeps the contract of a queue."""
 
-from zapomni_core.testing.jobs import JobStoreContract
+from zapomni_core.testing.store_contracts import JobStoreContract
 from zapomni_db.sqlite import SQLiteStore
 
 

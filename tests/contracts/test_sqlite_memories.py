@@ -1,7 +1,6 @@
 """The SQLite store keeps the contract of a memory store."""
 
-from zapomni_core.testing.memories import FileStoreContract, MemoryStoreContract
-from zapomni_core.testing.reembedding import ReembeddingContract
+from zapomni_core.testing.store_contracts import FileStoreContract, MemoryStoreContract, ReembeddingContract
 from zapomni_db.sqlite import SQLiteStore
 
 

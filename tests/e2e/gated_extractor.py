@@ -4,7 +4,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from zapomni_core.plugin import Extraction, NewEntity, Provider, hookimpl
+from zapomni_core.plugin import Provider, hookimpl
+from zapomni_core.plugin.extractors import Extraction, NewEntity
 from zapomni_core.testing.embedder import HashingEmbedder
 
 FREE = 5

@@ -30,12 +30,12 @@ GOOD_TOOLS = {
     "rubbish_result",
 }
 FAILURES = {
-    "bad_schema": ("tools", "properties/count/type breaks the rule", "mend the tool"),
+    "bad_schema": ("tools", "properties/count/type breaks the rule", "fix the tool"),
     "blocking_hook": ("hooks", "zapomni_tools took longer than 2 s", "do slow work in the lifespan"),
     "exiting_property": (
         "tools",
         "SystemExit: 7 (broken_exiting_property.py:14: sys.exit(7))",
-        "mend the tool",
+        "fix the tool",
     ),
     "exits_at_import": ("import", "SystemExit: 3", "must not exit at import"),
     "import_error": (
@@ -46,15 +46,15 @@ FAILURES = {
     "interrupting_hook": (
         "hooks",
         "KeyboardInterrupt (broken_interrupting_hook.py:8: raise KeyboardInterrupt)",
-        "mend zapomni_middleware",
+        "fix zapomni_middleware",
     ),
     "misspelt_hook": (
         "hooks",
         "there is no hook 'zapomni_tool' (broken_misspelt_hook.py:",
         "rename it to zapomni_tools",
     ),
-    "number_as_key": ("tools", "must be plain JSON", "mend the tool"),
-    "remote_ref": ("tools", "$ref that leads outside", "mend the tool"),
+    "number_as_key": ("tools", "must be plain JSON", "fix the tool"),
+    "remote_ref": ("tools", "$ref that cannot be resolved", "fix the tool"),
     "second_hello": ("tools", "tool 'hello' already belongs to plugin 'hello'", '[rename] "second_hello.hello" ='),
     "slow_import": ("import", "took longer than 2 s", "plugins.import_seconds"),
     "undecorated_hook": (

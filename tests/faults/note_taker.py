@@ -4,7 +4,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from zapomni_core.plugin import NewJob, Provider, ToolResult, hookimpl, tool
+from zapomni_core.plugin import Provider, ToolResult, hookimpl, tool
+from zapomni_core.plugin.jobs import NewJob
 from zapomni_core.testing.embedder import HashingEmbedder
 
 

@@ -12,8 +12,7 @@ from collections import defaultdict
 import pytest
 
 from tests.faults.visiting import start
-from zapomni_core.testing.samples import sample_vector
-from zapomni_core.testing.stores import ask
+from zapomni_core.testing.samples import ask, sample_vector
 from zapomni_db.sqlite import SQLiteStore
 
 ROUNDS = int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "5"))

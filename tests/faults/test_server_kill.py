@@ -14,8 +14,8 @@ import pytest
 
 from tests.faults.serving import assert_found, fact, mark, servers, store_file
 from zapomni_core.embedding import DefaultEmbedder
-from zapomni_core.terms import terms
-from zapomni_core.testing.stores import ask
+from zapomni_core.testing.samples import ask
+from zapomni_core.text.terms import terms
 from zapomni_db.sqlite import SQLiteStore
 
 SHORT_ROUNDS, LONG_ROUNDS = 3, int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "50"))

@@ -13,8 +13,7 @@ import apsw
 import pytest
 
 from tests.faults.visiting import run, start
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import delete, put, searchable
+from zapomni_core.testing.samples import delete, put, sample_memory, searchable
 from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreReplacedError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 

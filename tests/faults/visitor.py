@@ -16,8 +16,7 @@ from pathlib import Path
 
 from zapomni_core import MemoryEngine, MemoryManager
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import delete, put, restore
+from zapomni_core.testing.samples import delete, put, restore, sample_memory
 from zapomni_db.errors import DatabaseError
 from zapomni_db.sqlite import SQLiteStore
 

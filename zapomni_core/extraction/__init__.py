@@ -1,4 +1,4 @@
-"""Reads what a text speaks of: entities, and how they are related. Importing this compiles no patterns and calls nobody."""
+"""Extracts entities and relations from texts. Importing this compiles no patterns and connects to nothing."""
 
 from zapomni_core.extraction.extractor import Extractor
 

@@ -1,4 +1,4 @@
-"""Commands that plugins add to `zapomni`: what they may be called, and to whom they belong."""
+"""Commands that plugins add to `zapomni`: their names and their owners."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 30
 _NAME = re.compile(rf"[a-z][a-z0-9-]{{0,{_LONGEST_NAME - 1}}}")
 
-# The names of the command line's own commands; a test compares them with what there is.
+# The names of the built-in commands; a test compares them with the command line.
 OWN = frozenset(
     [
         "add",
@@ -50,7 +50,7 @@ class Commands:
         self._owned: dict[str, tuple[str, click.Command]] = {}
 
     def check(self, plugin: str, offered: Iterable[Any]) -> "list[click.Command]":
-        """What a plugin offers, if all of it are commands; PluginError says what is wrong with it."""
+        """The commands of a plugin; PluginError if one is wrong."""
         checked: list[click.Command] = []
         for command in offered:
             name = _name_of(command)
@@ -58,24 +58,24 @@ class Commands:
                 raise PluginError("commands", f"it offers two commands named '{name}'", "rename one of them")
             if name in OWN:
                 raise _conflict(plugin, name, "zapomni")
-            if does_nothing := _async_command(command):
-                cause = f"command '{does_nothing}' is 'async def': nobody would wait for it, and so it would do nothing"
+            if unusable := _async_command(command):
+                cause = f"command '{unusable}' is 'async def': click does not await it"
                 raise PluginError("commands", cause, "make it 'def', and call asyncio.run(...) in it")
             checked.append(command)
         return checked
 
     def check_free(self, plugin: str, commands: "Iterable[click.Command]") -> None:
-        """PluginError where another plugin has a command of the same name."""
+        """PluginError if another plugin has a command of the same name."""
         for name in (str(command.name) for command in commands):
             if name in self._owned:
                 raise _conflict(plugin, name, f"plugin '{self._owned[name][0]}'")
 
     def take(self, plugin: str, commands: "Iterable[click.Command]") -> None:
-        """Offer a plugin's commands, which were checked and are free."""
+        """Add the commands of a plugin, which were checked."""
         self._owned.update({str(command.name): (plugin, command) for command in commands})
 
     def get(self, name: str) -> "click.Command | None":
-        """The command of that name, if a plugin brings it."""
+        """The command of that name, if a plugin has it."""
         return self._owned[name][1] if name in self._owned else None
 
     def __iter__(self) -> Iterator[str]:
@@ -89,26 +89,28 @@ def _conflict(plugin: str, name: str, owner: str) -> PluginError:
 
 
 def _name_of(command: Any) -> str:
-    click = sys.modules.get("click")  # whoever made a command has imported it
+    click = sys.modules.get("click")  # imported already by any plugin that has a command
     if click is None or not isinstance(command, click.Command):
-        cause = f"zapomni_commands offers {type(command).__name__}, which is no click.Command"
+        cause = f"zapomni_commands offers {type(command).__name__}, which is not a click.Command"
         raise PluginError("commands", cause, "write @click.command() above the function, and return what that makes")
     if not _NAME.fullmatch(command.name or ""):
-        cause = f"command {command.name!r} has a name that cannot be typed"
-        raise PluginError("commands", cause, "a small letter, then small letters, digits and -, at most 30 in all")
+        cause = f"command {command.name!r} has an invalid name"
+        raise PluginError(
+            "commands", cause, "use a lower-case letter, then lower-case letters, digits and -, at most 30 in all"
+        )
     return str(command.name)
 
 
 def _async_command(command: Any) -> str | None:
-    """The command, or the first one below a group, whose function is async; click does not wait for one."""
-    if inspect.iscoroutinefunction(_authors_function(command.callback)):
+    """The path of the first command, itself or in its group, whose function is async; click does not await it."""
+    if inspect.iscoroutinefunction(_plugin_function(command.callback)):
         return str(command.name)
     below = (_async_command(one) for one in getattr(command, "commands", {}).values())
     return next((f"{command.name} {name}" for name in below if name), None)
 
 
-def _authors_function(callback: Any) -> Any:
-    """The function within click's own decorators. Within another's it may be async: that one may wait for it."""
+def _plugin_function(callback: Any) -> Any:
+    """The function inside click's decorators. Other decorators may await the function inside them."""
     while getattr(callback, "__globals__", {}).get("__name__") == "click.decorators" and hasattr(
         callback, "__wrapped__"
     ):

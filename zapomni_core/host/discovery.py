@@ -1,4 +1,4 @@
-"""Finds plugins by packaging metadata alone; nothing is imported here."""
+"""Finds plugins by the metadata of installed packages, without importing them."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A plugin as its metadata shows it; or one file that the user named; or an object that a test hands over."""
+    """A plugin before its import: an entry point, a file that the user named, or an object that a test passes."""
 
     name: str
     distribution: str = ""
@@ -45,33 +45,33 @@ def discover() -> list[Found]:
 def _installed() -> list[Found]:
     try:
         return [_found(point, point.dist) for point in entry_points(group=GROUP) if point.dist is not None]
-    except Exception:  # noqa: BLE001 (one file that cannot be read keeps all others from being read)
-        first_on_path = {_told(one, "Name") or _folder(one): one for one in reversed([*distributions()])}
-        return [found for one in first_on_path.values() for found in _offered(one)]
+    except Exception:  # noqa: BLE001 (one unreadable file makes this fail for all packages)
+        first_on_path = {_metadata(one, "Name") or _folder(one): one for one in reversed([*distributions()])}
+        return [found for one in first_on_path.values() for found in _entry_points_of(one)]
 
 
-def _offered(distribution: Distribution) -> list[Found]:
-    """The plugins of one distribution; where nobody can tell whether it has any, one that is damaged."""
+def _entry_points_of(distribution: Distribution) -> list[Found]:
+    """The plugins of one distribution; if its entry points cannot be read, one plugin that is marked as damaged."""
     try:
         return [_found(point, distribution) for point in distribution.entry_points.select(group=GROUP)]
-    except Exception as error:  # noqa: BLE001 (whatever is in that file)
-        name = _told(distribution, "Name")
+    except Exception as error:  # noqa: BLE001 (any content is possible)
+        name = _metadata(distribution, "Name")
         damage = f"{_folder(distribution)} has an entry_points.txt that cannot be read ({type(error).__name__})"
-        return [Found(normalise(name) or "unknown", name, _told(distribution, "Version"), damage=damage)]
+        return [Found(normalise(name) or "unknown", name, _metadata(distribution, "Version"), damage=damage)]
 
 
-def _told(distribution: Distribution, key: str) -> str:
-    """What the metadata says; nothing where a file is missing or cannot be read."""
+def _metadata(distribution: Distribution, key: str) -> str:
+    """A field of the metadata; empty if it cannot be read."""
     try:
         return distribution.metadata[key] or ""
-    except Exception:  # noqa: BLE001 (such a file is as good as none)
+    except Exception:  # noqa: BLE001 (as if it were missing)
         return ""
 
 
 def _found(point: EntryPoint, distribution: Distribution) -> Found:
-    """What the metadata says; an uninstallation that was interrupted leaves metadata without a name."""
-    name, version = _told(distribution, "Name"), _told(distribution, "Version")
-    damage = "" if name and version else f"{_folder(distribution)} tells no {'version' if name else 'name'}"
+    """The plugin of an entry point. An interrupted uninstallation leaves metadata without a name or version."""
+    name, version = _metadata(distribution, "Name"), _metadata(distribution, "Version")
+    damage = "" if name and version else f"{_folder(distribution)} has no {'version' if name else 'name'}"
     return Found(point.name, name, version, point.value, entry_point=point, damage=damage)
 
 
@@ -86,16 +86,16 @@ def from_file(path: Path) -> Found:
 
 
 def name_problem(name: str) -> str | None:
-    """Why that is no name for a plugin; None if it is one."""
+    """Why a plugin must not have this name; None if it may."""
     if name in PluginsSettings.model_fields:
-        return f"'{name}' is a word of the settings' [plugins] table"
+        return f"'{name}' is a key of the [plugins] table in the settings"
     if not NAME.fullmatch(name):
         return f"'{name}' must be lower-case letters, digits and single underscores"
     return None
 
 
 def refusal(found: Found, settings: PluginsSettings) -> str | None:
-    """Why the user does not want this plugin loaded; None if it may be."""
+    """Why the settings forbid to load this plugin; None if they do not."""
     if found.file or found.plugin or found.is_called(settings.enable):
         return None
     if found.is_called(settings.disable):

@@ -1,6 +1,6 @@
-"""Checks the hooks a plugin implements, and calls them, each plugin for itself.
+"""Checks the hooks of a plugin and calls them, with a pluggy manager for each plugin.
 
-pluggy ignores an undecorated function and an unknown name in silence; both are an author's mistake, and told as one.
+pluggy silently ignores functions without the decorator and hooks with unknown names; here both are errors.
 """
 
 import difflib
@@ -13,17 +13,14 @@ import pluggy
 
 from zapomni_core import hookspecs
 from zapomni_core.errors import PluginError
-from zapomni_core.host.mistakes import at_line, quoted
+from zapomni_core.host.tracebacks import at_line, quoted
 
 PREFIX = "zapomni_"
 SPECS = {name: spec for name, spec in vars(hookspecs).items() if name.startswith(PREFIX)}
 
 
 class Hooks:
-    """The hooks of one plugin. Nothing is shared with others: neither what it raises nor what it is can harm them.
-
-    PluginError says what is wrong with them.
-    """
+    """The hooks of one plugin; PluginError if one is wrong. A manager of its own keeps its failures from other plugins."""
 
     def __init__(self, plugin: object, name: str) -> None:
         functions = _functions(plugin)
@@ -33,14 +30,14 @@ class Hooks:
             raise PluginError("hooks", cause, fix)
         for attribute, function in functions:
             _check(attribute, function, is_method=not isinstance(plugin, ModuleType))
-        self.are_none = not functions
+        self.is_empty = not functions
         self._plugin = plugin
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._manager.register(plugin, name)
 
     def call(self, hook: str, **arguments: Any) -> Any:
-        """What the plugin answers to a hook; None where it does not implement it."""
+        """Call a hook; None if the plugin does not implement it."""
         try:
             answers = getattr(self._manager.hook, hook)(**arguments)
         except BaseException as error:
@@ -49,7 +46,7 @@ class Hooks:
 
 
 def as_list(answer: Any, plugin: object, hook: str) -> list[Any]:
-    """What one plugin answered to a hook that returns several things."""
+    """The result of a hook that returns several objects; PluginError if it is not iterable."""
     if answer is None:
         return []
     if isinstance(answer, str | bytes | dict) or not isinstance(answer, Iterable):
@@ -62,18 +59,18 @@ def as_list(answer: Any, plugin: object, hook: str) -> list[Any]:
 
 
 def _raised(hook: str, error: BaseException, plugin: object) -> PluginError:
-    """Whatever a hook raised is its plugin's failure; hooks run in a thread, where no Ctrl-C is raised."""
+    """Any exception of a hook is the plugin's failure: hooks run in a thread, which gets no Ctrl-C."""
     told = f"{hook} raised {type(error).__name__}"
-    return PluginError("hooks", f"{hook} raised {quoted(error, plugin)}", f"mend {hook} in the plugin", told=told)
+    return PluginError("hooks", f"{hook} raised {quoted(error, plugin)}", f"fix {hook} in the plugin", told=told)
 
 
 def implements(plugin: object, hook: str) -> bool:
-    """Whether a plugin implements a hook; the reference says of each hook who does."""
+    """Whether a plugin implements a hook."""
     return any((_mark(function) or {}).get("specname") == hook or name == hook for name, function in _functions(plugin))
 
 
 def _functions(plugin: object) -> list[tuple[str, FunctionType]]:
-    """Functions that are hooks, or that look as if they were meant to be."""
+    """Functions with the decorator or with a name that begins like a hook's."""
     members = ((name, inspect.getattr_static(plugin, name)) for name in dir(plugin))
     return [
         (name, value)

@@ -1,4 +1,4 @@
-"""Opens what plugins must have open, in the background and each within a limit; closes it in reverse order."""
+"""Enters the lifespans of plugins in the background, each with a time limit, and leaves them in reverse order."""
 
 import asyncio
 import logging
@@ -9,21 +9,23 @@ from types import TracebackType
 from zapomni_core.dispatch.middleware import isolated
 from zapomni_core.dispatch.watchdog import watched
 from zapomni_core.errors import PluginError
-from zapomni_core.host.mistakes import quoted
+from zapomni_core.host.tracebacks import quoted
 
 OnFailure = Callable[[str, PluginError], None]
 
 log = logging.getLogger("zapomni.lifespans")
 
 CLOSE_SECONDS = 10.0
-HEED_SECONDS = 1.0
+CANCEL_SECONDS = 1.0
+"""How long a cancelled lifespan may take to end."""
 WARN_AFTER = 1 / 3
+"""The part of the limit after which a slow lifespan is logged."""
 
 
-class _Held:
-    """One plugin's lifespan, entered and left in one task of its own, as task groups inside it demand.
+class _Lifespan:
+    """One plugin's lifespan, entered and left in the same task, as task groups inside it require.
 
-    Its limits are kept from outside: one that ignores that it is cancelled is left behind.
+    The limits are enforced from outside the task: a lifespan that ignores its cancellation is left behind.
     """
 
     def __init__(self, plugin: str, lifespan: AbstractAsyncContextManager[None], limit: float) -> None:
@@ -36,10 +38,10 @@ class _Held:
         self._leave = asyncio.Event()
         loop = asyncio.get_running_loop()
         self._timers = [loop.call_later(limit * WARN_AFTER, self._warn), loop.call_later(limit, self._give_up)]
-        self._task = asyncio.create_task(self._hold(), name=f"lifespan {plugin}")
+        self._task = asyncio.create_task(self._run(), name=f"lifespan {plugin}")
 
     async def close(self) -> None:
-        """Leave it; `problem` says afterwards what went wrong with that."""
+        """Leave it; `problem` then says what went wrong, if anything."""
         self._leave.set()
         if not self.settled.is_set():
             self._settle("the server ended before its lifespan was ready")
@@ -47,25 +49,25 @@ class _Held:
         _, late = await asyncio.wait([self._task], timeout=CLOSE_SECONDS)
         if late:
             self._task.cancel()
-            await asyncio.wait([self._task], timeout=HEED_SECONDS)
+            await asyncio.wait([self._task], timeout=CANCEL_SECONDS)
             self.problem = f"it was not done after {CLOSE_SECONDS:g} s"
             log.error("lifespan_did_not_close", extra={"plugin": self.plugin, "seconds": CLOSE_SECONDS})
 
-    async def _hold(self) -> None:
+    async def _run(self) -> None:
         is_open = False
-        with isolated(self._tell_of_opening):
+        with isolated(self._opening_failed):
             with watched(f"lifespan of plugin '{self.plugin}'"):
                 await self._lifespan.__aenter__()
             is_open = True
             self._settle(None)
         if is_open:
-            with isolated(self._tell_of_closing):
-                await self._stay_and_leave()
+            with isolated(self._closing_failed):
+                await self._wait_and_leave()
 
-    async def _stay_and_leave(self) -> None:
-        """A cancellation meanwhile is for the lifespan to judge: a task group inside it may tell of a failure so."""
+    async def _wait_and_leave(self) -> None:
+        """Pass a cancellation on to the lifespan, as `async with` does: a task group in it cancels its task to report a failure."""
         try:
-            if self.failure is None:  # else it has opened too late
+            if self.failure is None:  # else it was opened too late
                 await self._leave.wait()
         except asyncio.CancelledError as error:
             if not await self._exit(type(error), error, error.__traceback__):
@@ -91,12 +93,12 @@ class _Held:
         self._settle(f"its lifespan was not ready after {self._limit:g} s")
         self._task.cancel()
 
-    def _tell_of_opening(self, error: BaseException) -> None:
+    def _opening_failed(self, error: BaseException) -> None:
         log.error("lifespan_failed", exc_info=error, extra={"plugin": self.plugin})
         told = f"its lifespan raised {type(error).__name__}"
         self._settle(f"its lifespan raised {quoted(error)}", told)
 
-    def _tell_of_closing(self, error: BaseException) -> None:
+    def _closing_failed(self, error: BaseException) -> None:
         log.error("lifespan_did_not_close", exc_info=error, extra={"plugin": self.plugin})
         self.problem = f"it raised {quoted(error)}"
 
@@ -105,50 +107,50 @@ class _Held:
 
 
 class Lifespans:
-    """All plugins' lifespans. Nothing is opened before `start`."""
+    """The lifespans of all plugins. Nothing is entered before `start`."""
 
     def __init__(self, lifespans: Mapping[str, AbstractAsyncContextManager[None]], limit_seconds: float) -> None:
         self._lifespans = lifespans
         self._limit = limit_seconds
-        self._held: dict[str, _Held] = {}
+        self._started: dict[str, _Lifespan] = {}
         self._watching: asyncio.Task[None] | None = None
 
     def start(self, on_failure: OnFailure, left_out: Container[str] = ()) -> None:
-        """Enter all of them in the background; `on_failure` hears of those that fail. Starting twice is starting once."""
+        """Enter them in the background; `on_failure` is called for each that fails. A second call has no effect."""
         if self._watching is not None:
             return
         chosen = {plugin: one for plugin, one in self._lifespans.items() if plugin not in left_out}
-        self._held = {plugin: _Held(plugin, one, self._limit) for plugin, one in chosen.items()}
+        self._started = {plugin: _Lifespan(plugin, one, self._limit) for plugin, one in chosen.items()}
         self._watching = asyncio.create_task(self._watch(on_failure), name="lifespans")
 
     async def ready(self, plugin: str) -> PluginError | None:
-        """Wait for a plugin's lifespan; returns why it failed, or None."""
-        held = self._held.get(plugin)
-        if held is None:
+        """Wait until a plugin's lifespan is open; the error if it failed."""
+        lifespan = self._started.get(plugin)
+        if lifespan is None:
             return None
-        await held.settled.wait()
-        return held.failure
+        await lifespan.settled.wait()
+        return lifespan.failure
 
     async def settled(self) -> None:
-        """Wait until each is open or has failed, and the failures were told."""
+        """Wait until each is open or has failed and `on_failure` was called."""
         if self._watching is not None:
             await asyncio.wait([self._watching])
 
     async def close(self) -> dict[str, str]:
-        """Leave all of them, the last one first; what went wrong, by plugin. One that was not open yet has not failed."""
+        """Leave them in reverse order; returns the problems by plugin. A lifespan that was still opening is cancelled."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
-        for held in reversed(self._held.values()):
-            await held.close()
-        return {held.plugin: held.problem for held in self._held.values() if held.problem}
+        for lifespan in reversed(self._started.values()):
+            await lifespan.close()
+        return {lifespan.plugin: lifespan.problem for lifespan in self._started.values() if lifespan.problem}
 
     async def _watch(self, on_failure: OnFailure) -> None:
-        async def follow(held: _Held) -> None:
-            await held.settled.wait()
-            if held.failure:
-                on_failure(held.plugin, held.failure)
+        async def follow(lifespan: _Lifespan) -> None:
+            await lifespan.settled.wait()
+            if lifespan.failure:
+                on_failure(lifespan.plugin, lifespan.failure)
 
         async with asyncio.TaskGroup() as group:
-            for held in self._held.values():
-                group.create_task(follow(held))
+            for lifespan in self._started.values():
+                group.create_task(follow(lifespan))

@@ -1,4 +1,4 @@
-"""The tools on offer, by name, and the rules that a tool must meet, with the messages of the contract."""
+"""The registered tools by name, and the rules for tools with their messages."""
 
 import difflib
 import inspect
@@ -50,13 +50,13 @@ class CheckedTool:
 
     @cached_property
     def arguments_validator(self) -> Any:
-        """The validator of a call's arguments, made at the first call."""
+        """The validator of arguments, made at the first call."""
         properties = {**self.input_schema["properties"], **self.unlisted_arguments}
         return validator({**self.input_schema, "properties": properties})
 
     @cached_property
     def output_validator(self) -> Any:
-        """The validator of structured results, made at the first one; None without an output schema."""
+        """The validator of structured results, made at the first call; None without an output schema."""
         return validator(self.output_schema) if self.output_schema is not None else None
 
 
@@ -107,7 +107,7 @@ class ToolRegistry:
 
 
 def check_tool(tool: Any, *, taken: Callable[[str], bool], plugin: str = "", name: str | None = None) -> CheckedTool:
-    """Check a tool; `name` is the name that the user gave it instead of its own.
+    """Check a tool; `name` replaces its own name.
 
     Raises TypeError for a missing attribute, ValueError for a wrong one.
     """

@@ -217,4 +217,4 @@ def _targets(part: Any, resolver: Any, what: str) -> Iterator[Any]:
             try:
                 yield resolver.lookup(part.contents[keyword])
             except (Unresolvable, ValueError):
-                raise ValueError(f"{what} has a {keyword} that leads outside of it or nowhere") from None
+                raise ValueError(f"{what} has a {keyword} that cannot be resolved inside it") from None

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zapomni_core.errors import ContractError, ProcessingError
-from zapomni_core.host.errands import Errand, Errands
+from zapomni_core.host.importing import BackgroundCall
 from zapomni_core.providers import ProviderContext, Providers
 from zapomni_core.settings import Settings
 from zapomni_db.records import Job
@@ -65,7 +65,7 @@ class Kinds:
         self._providers = providers
         self._settings = settings
         self._extractor = extractor
-        self._errands: dict[str, Errand] = {}
+        self._calls: dict[str, BackgroundCall] = {}
 
     @property
     def names(self) -> list[str]:
@@ -96,22 +96,21 @@ class Kinds:
     async def _made(self, kind: str) -> JobKind:
         """The object for a kind, whichever extractor it is for. A factory that raised is called again."""
         name = kind.partition(":")[0]
-        errand = self._errands.get(name) or self._begin(name)
-        if not errand.is_done:
-            await asyncio.to_thread(errand.wait, MAKE_SECONDS)
-        if not errand.is_done:
+        call = self._calls.get(name) or self._begin(name)
+        if not call.is_done:
+            await asyncio.to_thread(call.wait, MAKE_SECONDS)
+        if not call.is_done:
             raise self._unusable(kind, f"its factory has not come back after {MAKE_SECONDS:g} seconds")
-        if errand.error:
-            self._errands.pop(name, None)
-            raise self._unusable(kind, f"its factory raised {type(errand.error).__name__}") from errand.error
-        return self._checked(kind, errand.result)
+        if call.error:
+            self._calls.pop(name, None)
+            raise self._unusable(kind, f"its factory raised {type(call.error).__name__}") from call.error
+        return self._checked(kind, call.result)
 
-    def _begin(self, name: str) -> Errand:
+    def _begin(self, name: str) -> BackgroundCall:
         """Call the factory in a thread: the event loop must not wait for it."""
         factory, context = self._providers.get("job", name).factory, ProviderContext(settings=self._settings)
-        with Errands() as errands:
-            self._errands[name] = errands.begin(lambda: factory(context))
-        return self._errands[name]
+        self._calls[name] = BackgroundCall(lambda: factory(context))
+        return self._calls[name]
 
     def _checked(self, kind: str, made: Any) -> JobKind:
         if inspect.iscoroutine(made):

@@ -1,11 +1,9 @@
-"""Asks a language model for JSON, and knows when asking is of no use. Importing this loads no HTTP library."""
+"""Asks a language model for JSON. Importing this loads no HTTP library."""
 
 from zapomni_core.llm.breaker import CircuitBreaker
-from zapomni_core.llm.classifier import LLMErrorClassifier
+from zapomni_core.llm.classifier import FailureCode, LLMErrorClassifier, LLMFailure
 from zapomni_core.llm.client import LLMClient
-from zapomni_core.llm.endpoint import Endpoint
-from zapomni_core.llm.failure import FailureCode, LLMFailure
-from zapomni_core.llm.limits import Limits
+from zapomni_core.llm.endpoint import Endpoint, Limits
 from zapomni_core.llm.llm import LLM, LLMState
 
 __all__ = [

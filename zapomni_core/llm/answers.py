@@ -1,4 +1,4 @@
-"""Makes of a reply the JSON object that was asked for, or says that it is none."""
+"""Extracts the JSON object that was asked for from a reply, and checks it."""
 
 import json
 import re
@@ -7,42 +7,42 @@ from itertools import islice
 from typing import Any
 
 from zapomni_core.host.schemas import is_json, validator
-from zapomni_core.llm.dialects import Dialect, Schema
+from zapomni_core.llm.endpoint import ChatProtocol, Schema
 
-# Servers that do not know about schemas pass on what chat models like to write around JSON.
+# Servers without schema support pass on what chat models write around JSON.
 _THOUGHTS = [
     (re.compile(f"<{name}>", re.IGNORECASE), re.compile(f"</{name}>", re.IGNORECASE))
     for name in ("think", "thinking", "reasoning")
 ]
 _FENCED = re.compile(r"```(?:json)?\s*+(\{)", re.IGNORECASE)
-_A_GLANCE = 100
+_PAGE_START = 100
 _MOST_STARTS = 5
-"""Braces from which on an object is looked for in other text."""
+"""Braces in other text at which an object is looked for."""
 
 
 class MalformedAnswerError(ValueError):
-    """The provider answered, but not with what was asked for. Its message never quotes the answer."""
+    """The answer is not the JSON that was asked for. The message never quotes the answer."""
 
 
-class NoProviderError(MalformedAnswerError):
-    """Not the provider answered, but somebody who shows a page: a proxy that wants a login, or another server."""
+class WebPageError(MalformedAnswerError):
+    """The reply is a web page, from a proxy that asks for a login or from another server."""
 
 
-def answer_of(reply: bytes, dialect: Dialect, schema: Schema) -> dict[str, Any]:
-    """The object in the body of a reply, which satisfies the schema."""
-    if reply[:_A_GLANCE].lstrip().startswith(b"<"):
-        raise NoProviderError("the reply is a page")
+def answer_of(reply: bytes, protocol: ChatProtocol, schema: Schema) -> dict[str, Any]:
+    """Return the object in the body of a reply, checked against the schema."""
+    if reply[:_PAGE_START].lstrip().startswith(b"<"):
+        raise WebPageError("the reply is a web page")
     try:
-        text = dialect.text_of(_parsed(reply))
+        text = protocol.text_of(_parsed(reply))
     except (LookupError, TypeError):
-        raise MalformedAnswerError("the reply is not of the provider's protocol") from None
+        raise MalformedAnswerError("the reply does not follow the provider's protocol") from None
     if not isinstance(text, str):
         raise MalformedAnswerError("the reply holds no text")
     return _conforming(_object_in(text), schema)
 
 
 def _object_in(text: str) -> dict[str, Any]:
-    """The JSON in an answer, without what the model thought aloud and said around it."""
+    """Return the JSON object in an answer, without the thoughts and the words around it."""
     text = _without_thought(text.lstrip("\ufeff")).strip()
     for start in _starts(text):
         try:
@@ -51,11 +51,11 @@ def _object_in(text: str) -> dict[str, Any]:
             continue
         if isinstance(found, dict):
             return found
-    raise MalformedAnswerError("the answer is no JSON object")
+    raise MalformedAnswerError("the answer is not a JSON object")
 
 
 def _without_thought(text: str) -> str:
-    """The text without the first element that holds a model's thoughts, if it is closed."""
+    """Remove the first closed element that holds a model's thoughts."""
     found = []
     for begin, end in _THOUGHTS:
         if (opened := begin.search(text)) and (closed := end.search(text, opened.end())):
@@ -65,7 +65,7 @@ def _without_thought(text: str) -> str:
 
 
 def _starts(text: str) -> Iterator[int]:
-    """Where it may begin: at the start, else between fences, else at one of the first braces."""
+    """Yield where the object may begin: at the start, else in a fence, else at one of the first braces."""
     yield 0
     yield from islice((fenced.start(1) for fenced in _FENCED.finditer(text)), _MOST_STARTS)
     yield from islice((brace.start() for brace in re.finditer("{", text)), _MOST_STARTS)
@@ -80,11 +80,11 @@ def _parsed(reply: bytes) -> Any:
 
 def _conforming(answer: dict[str, Any], schema: Schema) -> dict[str, Any]:
     if not is_json(answer):
-        raise MalformedAnswerError("the answer is no JSON object")
+        raise MalformedAnswerError("the answer is not a JSON object")
     try:
         error = next(validator(schema).iter_errors(answer), None)
     except RecursionError:
-        raise MalformedAnswerError("the answer is too deep") from None
+        raise MalformedAnswerError("the answer is nested too deeply") from None
     if error is not None:
         # jsonschema's own message quotes the answer, and an answer quotes the memory.
         raise MalformedAnswerError(f"the answer breaks the schema's rule '{error.validator}'")

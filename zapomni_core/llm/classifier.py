@@ -1,26 +1,93 @@
-"""Sorts what went wrong with a call into the failures that users and programs can act on."""
+"""Failures of the language model: a message and suggestion for people, a code for programs."""
 
 import json
+import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from zapomni_core.llm.answers import MalformedAnswerError, NoProviderError
+from zapomni_core.llm.answers import MalformedAnswerError, WebPageError
 from zapomni_core.llm.endpoint import Endpoint
-from zapomni_core.llm.failure import LLMFailure, rate_limit_message
 
 if TYPE_CHECKING:
     import httpx
 
+FailureCode = Literal[
+    "INVALID_API_KEY",
+    "RATE_LIMIT",
+    "QUOTA_EXCEEDED",
+    "NETWORK",
+    "MODEL_MISSING",
+    "TIMEOUT",
+    "MALFORMED_ANSWER",
+    "REQUEST_REFUSED",
+    "SERVER_ERROR",
+    "CIRCUIT_OPEN",
+]
+_REQUEST_CODES = {"MALFORMED_ANSWER", "REQUEST_REFUSED"}
 _LONGEST_SECONDS = 86_400.0
 _SECONDS = re.compile(r"\s*\d{1,99}(\.\d{1,9})?\s*", re.ASCII)
-
-
 _BAD_REQUEST = 400
-_NOBODY_THERE = frozenset({404, 405, 410})
-"""What a server says that is not the provider, or of which this is not the right address, as it does by a redirect."""
+_WRONG_ADDRESS = frozenset({404, 405, 410})
+"""Statuses of a server that is not the provider or has another path for it; so are redirects."""
+
+
+@dataclass(frozen=True, slots=True)
+class LLMFailure:
+    """Why the language model gave no answer.
+
+    Nothing in it comes from the provider, the prompt or the key, so all of it may be shown and logged. `recoverable` says
+    whether the same call can succeed later without any change, `transient` whether that can be soon.
+    """
+
+    code: FailureCode
+    message: str
+    recoverable: bool
+    suggestion: str
+    retry_after_seconds: float | None = None
+    transient: bool = False
+    misdirected: bool = False
+    """Whether another server than the provider answered."""
+
+    @property
+    def concerns_provider(self) -> bool:
+        """Whether other requests would fail as well, and not this one alone."""
+        return self.misdirected or self.code not in _REQUEST_CODES
+
+    def saying(self, more: str) -> Self:
+        """The same failure, with a sentence about its effect on the request."""
+        return replace(self, message=f"{self.message} {more}")
+
+    def after(self, seconds: float) -> Self:
+        """The same failure, with the time to wait before a retry."""
+        message = rate_limit_message(seconds) if self.code == "RATE_LIMIT" else self.message
+        return replace(self, retry_after_seconds=_tenths(seconds), message=message)
+
+
+def rate_limit_message(seconds: float | None) -> str:
+    """The message of a rate limit, whether or not the provider said how long it lasts."""
+    when = "later" if seconds is None else f"in {math.ceil(seconds)} seconds"
+    return f"LLM rate limit exceeded. Retry {when}."
+
+
+def circuit_open(cause: LLMFailure, seconds: float) -> LLMFailure:
+    """The failure of a call that was not made, because calls are paused after failures."""
+    return LLMFailure(
+        "CIRCUIT_OPEN",
+        f"LLM calls are paused for {math.ceil(seconds)} seconds after failures ({cause.code}).",
+        recoverable=cause.recoverable,
+        suggestion=cause.suggestion,
+        retry_after_seconds=_tenths(seconds),
+        transient=cause.transient,
+    )
+
+
+def _tenths(seconds: float) -> float:
+    """Round seconds up to tenths, so that a retry after them is not too early."""
+    return math.ceil(round(seconds * 10, 3)) / 10
 
 
 def utc_now() -> datetime:
@@ -28,9 +95,9 @@ def utc_now() -> datetime:
 
 
 class LLMErrorClassifier:
-    """Knows what the statuses and errors of one provider mean.
+    """Maps the statuses and errors of one provider to failures.
 
-    The body of a reply is looked at for the two codes that a status alone does not tell apart; no word of it is repeated.
+    The body of a reply is read only for codes that refine a status; none of it is repeated.
     """
 
     def __init__(self, endpoint: Endpoint, *, now: Callable[[], datetime] = utc_now) -> None:
@@ -38,28 +105,28 @@ class LLMErrorClassifier:
         self._now = now
 
     def classify(self, problem: "httpx.Response | Exception") -> LLMFailure:
-        """What a reply with an error status means, or an exception: httpx's, TimeoutError, or MalformedAnswerError."""
+        """Classify a reply with an error status, or an exception: httpx's, TimeoutError or MalformedAnswerError."""
         return self._of_error(problem) if isinstance(problem, Exception) else self._of_response(problem)
 
     def missing_key(self) -> LLMFailure:
-        """The failure of a call that was not made, for want of a key that could be sent."""
+        """The failure of a call that was not made, because there is no usable key."""
         return self._invalid_key("Set OPENAI_API_KEY or ZAPOMNI_LLM__API_KEY: there is no usable key yet.")
 
     def unusable_environment(self) -> LLMFailure:
-        """The failure of a call that was not made, because what the environment says of proxies and certificates cannot be used."""
+        """The failure of a call that was not made, because the environment's proxy or certificate settings are unusable."""
         return LLMFailure(
             "NETWORK",
             "Cannot reach LLM provider. Check the proxy and certificate settings of the environment.",
             recoverable=False,
-            suggestion="See that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are right, without SOCKS, and that SSL_CERT_FILE "
-            "names a file; or list the provider's host in NO_PROXY.",
+            suggestion="Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, without SOCKS, and that SSL_CERT_FILE names an "
+            "existing file; or list the provider's host in NO_PROXY.",
         )
 
     def _of_error(self, error: Exception) -> LLMFailure:
         import httpx
 
         if isinstance(error, MalformedAnswerError | httpx.DecodingError):
-            return self._malformed(misdirected=isinstance(error, NoProviderError))
+            return self._malformed(misdirected=isinstance(error, WebPageError))
         if isinstance(error, TimeoutError | httpx.ReadTimeout | httpx.WriteTimeout):
             return self._timeout()
         return self._network()
@@ -84,7 +151,7 @@ class LLMErrorClassifier:
         return self._server_error(status, wait) if status >= 500 else self._refused(status)  # noqa: PLR2004 (HTTP's own number)
 
     def _wait_of(self, response: "httpx.Response") -> float | None:
-        """What Retry-After asks for, in seconds; None where it says nothing that can be understood."""
+        """The seconds that Retry-After asks for; None if it is missing or invalid."""
         text = response.headers.get("retry-after", "")
         if _SECONDS.fullmatch(text):
             return min(float(text), _LONGEST_SECONDS)
@@ -130,7 +197,7 @@ class LLMErrorClassifier:
             "NETWORK",
             "Cannot reach LLM provider. Check network connection.",
             recoverable=True,
-            suggestion=f"See that {self._endpoint.origin} is running and reachable; ZAPOMNI_LLM__BASE_URL names another.",
+            suggestion=f"Check that {self._endpoint.origin} is running and reachable; ZAPOMNI_LLM__BASE_URL sets another address.",
             transient=True,
         )
 
@@ -150,8 +217,8 @@ class LLMErrorClassifier:
             "TIMEOUT",
             "LLM did not answer in time. Try again later.",
             recoverable=True,
-            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS; where memories are stored without it, "
-            "ZAPOMNI_LLM__WAIT_SECONDS too.",
+            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS, and ZAPOMNI_LLM__WAIT_SECONDS if memories "
+            "are stored when the model fails.",
             transient=True,
         )
 
@@ -160,7 +227,7 @@ class LLMErrorClassifier:
             "MALFORMED_ANSWER",
             "LLM answer is not the JSON that was asked for. Try again, or use another model.",
             recoverable=True,
-            suggestion="Use a model that supports structured output; see that ZAPOMNI_LLM__BASE_URL is the provider's.",
+            suggestion="Use a model that supports structured output; check that ZAPOMNI_LLM__BASE_URL is the provider's address.",
             transient=True,
             misdirected=misdirected,
         )
@@ -170,7 +237,7 @@ class LLMErrorClassifier:
             "SERVER_ERROR",
             f"LLM provider failed (HTTP {status}). Try again later.",
             recoverable=True,
-            suggestion="Wait and try again; the provider's own log or status page tells more.",
+            suggestion="Wait and try again; the provider's log or status page may say more.",
             retry_after_seconds=wait,
             transient=True,
         )
@@ -181,7 +248,7 @@ class LLMErrorClassifier:
             f"LLM provider refused the request (HTTP {status}). Check your ZAPOMNI_LLM__BASE_URL and ZAPOMNI_LLM__MODEL.",
             recoverable=False,
             suggestion="Use a model that supports structured output and long enough texts.",
-            misdirected=status < _BAD_REQUEST or status in _NOBODY_THERE,
+            misdirected=status < _BAD_REQUEST or status in _WRONG_ADDRESS,
         )
 
 

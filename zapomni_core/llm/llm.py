@@ -1,26 +1,28 @@
-"""The language model as the rest of Zapomni sees it: ask, or be told at once why not."""
+"""The language model: questions with retries, within limits, and behind a circuit breaker."""
 
 import asyncio
+import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict
 
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.llm.breaker import BreakerState, CircuitBreaker
-from zapomni_core.llm.classifier import LLMErrorClassifier, utc_now
+from zapomni_core.llm.classifier import LLMErrorClassifier, LLMFailure, utc_now
 from zapomni_core.llm.client import LLMClient
-from zapomni_core.llm.endpoint import Endpoint
-from zapomni_core.llm.failure import LLMFailure
-from zapomni_core.llm.limits import Limits
-from zapomni_core.llm.patience import patience_within
+from zapomni_core.llm.endpoint import Endpoint, Limits
 from zapomni_core.settings import LLMSettings
+
+_question_seconds: ContextVar[float] = ContextVar("zapomni_question_seconds", default=math.inf)
 
 
 class LLMState(TypedDict):
-    """What `get_stats` and `zapomni doctor` show."""
+    """The state that `get_stats` and `zapomni doctor` show."""
 
     provider: str
     model: str
@@ -35,9 +37,9 @@ class LLMState(TypedDict):
 
 
 class LLM:
-    """Asks the model that the settings name, with retries, within limits, and behind a circuit breaker.
+    """Asks the model that the settings name.
 
-    Building it makes no connection. `clock` and `sleep` measure and pass the time between attempts, `now` reads dates.
+    Building it makes no connection. `clock` and `sleep` measure and pass the time between attempts, `now` is for dates.
     """
 
     def __init__(
@@ -61,17 +63,17 @@ class LLM:
 
     @property
     def unavailable(self) -> LLMFailure | None:
-        """Why no call is worth trying now; None where one is."""
+        """Why a call would fail at once; None if it would be made."""
         return self._classifier.missing_key() if self._endpoint.lacks_key else self._breaker.refusal
 
     @property
     def available(self) -> bool:
-        """Whether a call is worth trying now."""
+        """Whether a call would be made now."""
         return self.unavailable is None
 
     @property
     def state(self) -> LLMState:
-        """Who is asked, and how that went of late."""
+        """Which model is asked, and the outcome of recent calls."""
         refusal, unavailable = self._breaker.refusal, self.unavailable
         failure = self._last_failure or unavailable
         return {
@@ -88,13 +90,13 @@ class LLM:
         }
 
     async def ask(self, prompt: str, *, system: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """One JSON object that satisfies the schema; LLMUnavailableError says why there is none.
+        """Return one JSON object that satisfies the schema, or raise LLMUnavailableError with the reason.
 
-        What may pass soon is tried again. A Retry-After that would keep whoever asks waiting for long is told at once.
+        Transient failures are retried, unless Retry-After asks for a longer wait than the limits allow.
         """
         if self._endpoint.lacks_key:
             raise LLMUnavailableError(self._classifier.missing_key())
-        deadline = self._clock() + patience_within(self._limits.total_seconds)
+        deadline = self._clock() + min(self._limits.total_seconds, _question_seconds.get())
         attempt, waited = 0, 0.0
         while True:
             try:
@@ -108,8 +110,8 @@ class LLM:
                 wait = self._wait(attempt, error.failure)
                 waited += wait
                 is_too_long = waited > self._limits.waiting_seconds or self._clock() + wait >= deadline
-                if is_too_long or not self._tries_again(attempt, error.failure):
-                    raise LLMUnavailableError(self._told(error.failure, wait)) from error.__cause__
+                if is_too_long or not self._can_retry(attempt, error.failure):
+                    raise LLMUnavailableError(self._with_wait(error.failure, wait)) from error.__cause__
             else:
                 self._last_failure = None
                 return answer
@@ -117,20 +119,30 @@ class LLM:
             attempt += 1
 
     async def close(self) -> None:
-        """Close the connections of the running loop; nothing can be asked any more."""
+        """Close the connections of the running loop, for good."""
         await self._client.close()
 
-    def _tries_again(self, attempt: int, failure: LLMFailure) -> bool:
+    def _can_retry(self, attempt: int, failure: LLMFailure) -> bool:
         return failure.transient and attempt < self._limits.retries and self._breaker.refusal is None
 
     def _wait(self, attempt: int, failure: LLMFailure) -> float:
-        # Half of the wait is left to chance, so that many who failed together do not come back together.
+        # Half of the wait is random, so that calls that failed together do not retry together.
         backoff = self._limits.backoff(attempt) * random.uniform(0.5, 1.0)  # noqa: S311 (no secret)
         return max(backoff, failure.retry_after_seconds or 0.0)
 
-    def _told(self, failure: LLMFailure, wait: float) -> LLMFailure:
-        """The failure with the time to try again, where waiting can help: before that, a call would be refused."""
+    def _with_wait(self, failure: LLMFailure, wait: float) -> LLMFailure:
+        """The failure with the time to wait before a retry, if waiting can help."""
         if not failure.transient:
             return failure
         known = [failure, self._breaker.refusal]
         return failure.after(max(one.retry_after_seconds or 0.0 for one in known if one) or wait)
+
+
+@contextmanager
+def question_limit(seconds: float) -> Iterator[None]:
+    """Limit how long each question in this context may take; extractors need not know of it."""
+    token = _question_seconds.set(seconds)
+    try:
+        yield
+    finally:
+        _question_seconds.reset(token)

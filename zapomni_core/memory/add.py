@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zapomni_core.chunking import Chunk, chunk
 from zapomni_core.dispatch.call import Heartbeat, report_progress
 from zapomni_core.embedding import Embedder
 from zapomni_core.errors import ProcessingError
@@ -15,7 +14,8 @@ from zapomni_core.jobs.kinds import EMBED
 from zapomni_core.memory.content import KnownMetadata, indexed_text, key_of, read_metadata
 from zapomni_core.memory.reindex import embed_pending, embed_soon
 from zapomni_core.telemetry import timed
-from zapomni_core.terms import VERSION, terms
+from zapomni_core.text.chunks import Chunk, chunk
+from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.records import Added, Extraction, NewChunk, NewJob, NewMemory
 
 if TYPE_CHECKING:

@@ -129,11 +129,11 @@ def _unfinished(mode: Literal["store_raw", "queue_retry"], kind: str, wait_secon
 
 async def _extract_stored(engine: "MemoryEngine", stored: MemoryResult, text: str, timestamp: datetime) -> MemoryResult:
     """Extract from a memory that is stored; if that does not succeed soon, the result is as before, with the reason."""
-    from zapomni_core.llm.patience import patience
+    from zapomni_core.llm.llm import question_limit
 
     failure: LLMFailure | None = None
     try:
-        with patience(engine.settings.llm.wait_seconds):
+        with question_limit(engine.settings.llm.wait_seconds):
             extraction = await engine.extract(text, timestamp=timestamp)
         if await _record(engine, stored.memory_id, extraction):
             return await _extracted(engine, stored, extraction)

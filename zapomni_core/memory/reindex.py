@@ -9,7 +9,7 @@ from zapomni_core.embedding import Embedder, OnBatch
 from zapomni_core.errors import ConfigurationError, ProcessingError
 from zapomni_core.jobs.kinds import EMBED, JobProgress, Postpone
 from zapomni_core.memory.content import KnownMetadata, indexed_text
-from zapomni_core.terms import VERSION, terms
+from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound, Job, NewJob
 from zapomni_db.store import MemoryStore, Reembedding

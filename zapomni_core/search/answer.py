@@ -1,31 +1,30 @@
-"""Makes an answer of scored chunks: how sure it is, the hits, why each matched, and no more text than was asked for."""
+"""Builds an answer of scored chunks: confidence, hits with reasons, and a limit on their text."""
 
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from zapomni_core.chunking.graphemes import last_seam
-from zapomni_core.chunking.layout import WORDS
 from zapomni_core.embedding import Profile
 from zapomni_core.models import SearchHit, Verdict
 from zapomni_core.search.score import Scored
-from zapomni_core.terms import Given, words
+from zapomni_core.text.breaks import WORDS, last_seam
+from zapomni_core.text.terms import Given, words
 from zapomni_db.records import ChunkFound
 from zapomni_db.store import MemoryStore
 
 CHARACTERS_PER_TOKEN = 4
-ABOUT_ALL = 100
-ABOUT_HIT = 160
-ABOUT_COPY = 40
-"""Characters that an answer has beside the texts of its hits: for its first line, for each hit, and for the id of a copy."""
-GOES_ON = "…"
+ANSWER_OVERHEAD = 100
+HIT_OVERHEAD = 160
+COPY_OVERHEAD = 40
+"""Characters of an answer beside the texts of its hits: for the first line, for each hit, and for the id of a copy."""
+ELLIPSIS = "…"
 SENTENCE_END = re.compile(
     r"[.!?…](?=\s|$)|[\u3002\uff01\uff1f]|\n"
 )  # the last three end sentences in Chinese and Japanese
 
 BEST_HITS = 5
-"""Hits that the confidence looks at."""
+"""Hits that the confidence is based on."""
 WORDS_BIAS, OF_WORDS = -2.3, 3.9
 """Weights of the logistic function where there are no vectors: bias, and cover of the words."""
 NOTHING_BELOW = 0.1
@@ -33,10 +32,10 @@ WEAK_BELOW = 0.5
 HITS_OF_NOTHING = 3
 LEAST_SHARE = 0.2
 """Of the best score; hits below it are left out."""
-LOOKED_AT = 2
-"""How many times `limit` texts are compared with each other."""
+COMPARED = 2
+"""Times `limit`: how many texts are compared to find copies."""
 NEARLY_EQUAL = 0.8
-"""Share of common words from which two texts say the same."""
+"""Share of common words from which two texts are copies."""
 NEGATIONS = frozenset(
     """
     no not never none nothing nobody neither nor without cannot don doesn didn isn aren wasn weren won wouldn shouldn
@@ -47,7 +46,7 @@ NEGATIONS = frozenset(
 
 
 def confidence(scored: Scored, chunks: int, profile: Profile) -> float:
-    """How sure it is that an answer is among the first hits, in [0, 1], of so many chunks in the workspace."""
+    """Estimate how likely an answer is among the first hits, in [0, 1], given the number of chunks in the workspace."""
     best = scored.best()[:BEST_HITS]
     if not best:
         return 0.0
@@ -64,7 +63,7 @@ def _sigmoid(value: float) -> float:
 
 
 def verdict(confidence: float) -> Verdict:
-    """The confidence in a word."""
+    """Return the confidence in words."""
     if confidence < NOTHING_BELOW:
         return "nothing relevant"
     return "weak" if confidence < WEAK_BELOW else "good"
@@ -73,14 +72,14 @@ def verdict(confidence: float) -> Verdict:
 async def make_hits(
     store: MemoryStore, workspace: str, scored: Scored, asked: Mapping[str, Given], *, sure: float, limit: int
 ) -> list[SearchHit]:
-    """The hits, best first. A hit's score is the confidence times its share of the best score."""
+    """Return the hits, best first. A hit's score is the confidence times its share of the best score."""
     best = scored.best()
     top = float(scored.total[best[0]]) if best else 0.0
     worth = [number for number in best if top <= 0 or scored.total[number] >= LEAST_SHARE * top]
     most = min(limit, HITS_OF_NOTHING) if verdict(sure) == "nothing relevant" else limit
-    looked_at = worth[: most * LOOKED_AT]
-    found = await store.chunks(workspace, [scored.chunks[number].chunk for number in looked_at])
-    numbers = {scored.chunks[number].memory_id: number for number in looked_at}
+    compared = worth[: most * COMPARED]
+    found = await store.chunks(workspace, [scored.chunks[number].chunk for number in compared])
+    numbers = {scored.chunks[number].memory_id: number for number in compared}
     hits = []
     for one, copies in _without_copies(found)[:most]:
         number = numbers[one.memory_id]
@@ -90,11 +89,11 @@ async def make_hits(
 
 
 def _without_copies(found: Sequence[ChunkFound]) -> list[tuple[ChunkFound, tuple[str, ...]]]:
-    """One hit for texts that say the same, with the ids of the others."""
+    """Keep one of several copies, with the ids of the others."""
     kept: list[tuple[ChunkFound, frozenset[str], list[str]]] = []
     for one in found:
         held = frozenset(words(one.text))
-        same = next((ids for _, other, ids in kept if _say_the_same(held, other)), None)
+        same = next((ids for _, other, ids in kept if _are_copies(held, other)), None)
         if same is None:
             kept.append((one, held, []))
         else:
@@ -102,9 +101,9 @@ def _without_copies(found: Sequence[ChunkFound]) -> list[tuple[ChunkFound, tuple
     return [(one, tuple(ids)) for one, _, ids in kept]
 
 
-def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two texts have nearly the same words, and what differs is neither a number nor a negation."""
-    if min(len(one), len(other)) < NEARLY_EQUAL * max(len(one), len(other)):  # seen without comparing the words
+def _are_copies(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two texts have nearly the same words, and do not differ in a number or a negation."""
+    if min(len(one), len(other)) < NEARLY_EQUAL * max(len(one), len(other)):  # cheaper than comparing the words
         return False
     if len(one & other) < NEARLY_EQUAL * len(one | other):
         return False
@@ -131,7 +130,7 @@ def _hit(found: ChunkFound, score: float, why: tuple[str, ...], copies: tuple[st
 
 
 def _reasons(scored: Scored, number: int, asked: Mapping[str, Given]) -> Iterator[str]:
-    """The question's words in a hit as written, then `meaning`, `conversation` and `author` where they counted."""
+    """Yield the question's words in a hit as written, then `meaning`, `conversation` and `author` if they counted."""
     yield from _as_written([given for given, holds in zip(asked.values(), scored.own[number], strict=True) if holds])
     if scored.meaning_part[number] > scored.words_part[number]:
         yield "meaning"
@@ -142,16 +141,18 @@ def _reasons(scored: Scored, number: int, asked: Mapping[str, Given]) -> Iterato
 
 
 def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
-    """Whole hits as long as they fit with all that is said of them; the last one cut at a sentence; at least one.
+    """Keep the hits that fit into a number of tokens, at least one; cut the last one at a sentence.
 
-    Where that leaves too little, half of the answer is the first one's text all the same.
+    At least half of the tokens go to the text of the first hit.
     """
-    room = max(max_tokens * CHARACTERS_PER_TOKEN - ABOUT_ALL, max_tokens * CHARACTERS_PER_TOKEN // 2 + ABOUT_HIT)
+    room = max(
+        max_tokens * CHARACTERS_PER_TOKEN - ANSWER_OVERHEAD, max_tokens * CHARACTERS_PER_TOKEN // 2 + HIT_OVERHEAD
+    )
     kept: list[SearchHit] = []
     for hit in hits:
-        room -= ABOUT_HIT + ABOUT_COPY * len(hit.copies)
+        room -= HIT_OVERHEAD + COPY_OVERHEAD * len(hit.copies)
         if len(hit.text) > room:
-            shorter = _cut(hit.text, room) if kept else _begun(hit.text, room)
+            shorter = _cut(hit.text, room) if kept else _cut_first(hit.text, room)
             if shorter:
                 kept.append(replace(hit, text=shorter))
             break
@@ -165,17 +166,17 @@ def _cut(text: str, room: int) -> str:
     return text[: ends[-1]].rstrip() if ends else ""
 
 
-def _begun(text: str, room: int) -> str:
-    """Up to a sentence's end if that is not far too soon, else to that of a word, so that half a number is no answer."""
+def _cut_first(text: str, room: int) -> str:
+    """Cut a text at a sentence if that keeps half of it, else at a word, so that no number is cut."""
     sentences = _cut(text, room)
     if len(sentences) * 2 >= room > 0:
         return sentences
-    first, most = len(text) - len(text.lstrip()), max(1, room - len(GOES_ON))
+    first, most = len(text) - len(text.lstrip()), max(1, room - len(ELLIPSIS))
     words = [match.start() for match in WORDS.pattern.finditer(text, 0, most + 1) if first < match.start() <= most]
-    return text[: words[-1] if words else last_seam(text, 0, most)] + GOES_ON
+    return text[: words[-1] if words else last_seam(text, 0, most)] + ELLIPSIS
 
 
 def _as_written(found: Sequence[Given]) -> Iterator[str]:
-    """Each word once, as it was written; of an identifier that is not there itself, the parts that are."""
+    """Yield each word once, as written; of an identifier that is missing as a whole, the parts that are there."""
     whole = {given.word for given in found if given.part == given.word}
     yield from dict.fromkeys(given.part for given in found if given.part == given.word or given.word not in whole)

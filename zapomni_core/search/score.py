@@ -1,6 +1,6 @@
-"""Scores what a store proposes: words with evidence from the conversation, vectors, and the author's name.
+"""Scores the candidates of a store by words, with those of neighbours in the conversation, vectors, and the author's name.
 
-docs/decisions/0005-search.md says why, and what each step is worth.
+docs/decisions/0005-search.md has the reasons, and the gain of each step.
 """
 
 import re
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zapomni_core.embedding import Profile
-from zapomni_core.terms import query_terms, query_words, words
+from zapomni_core.text.terms import query_terms, query_words, words
 from zapomni_db.rank import idf
 from zapomni_db.records import Candidate, Candidates, Question, TermCounts
 
@@ -19,14 +19,14 @@ SATURATION = 0.6
 FULL_COVER = 0.6
 NEIGHBOUR_WEIGHTS = {1: 0.4, 2: 0.2}
 SHORT_NEIGHBOUR = 15
-"""Terms of a neighbour up to which it counts in full; a longer one counts less, in proportion."""
+"""Terms of a neighbour up to which it counts in full; a longer one counts proportionally less."""
 
 COMMON_SHARE = 0.15
 LEAST_CHUNKS_TO_PRUNE = 50
 LEAST_WORDS_LEFT = 2
 
 COSINE_DIGITS = 6
-"""Beyond these, equal vectors differ by their place in a matrix, and equal texts would not be ordered by their age."""
+"""With more digits, equal vectors differ by their place in a matrix, and equal texts would not be ordered by age."""
 
 LEAST_IN_IDENTIFIER, LEAST_DIGITS = 5, 4
 _WORD = re.compile(r"\w+")
@@ -38,10 +38,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Proposed chunks with what counts for each: parallel arrays. Only chunks that meet the filter are scored.
+    """The candidates that meet the filter, with parallel arrays of their scores.
 
-    `words` is the share of the question that the words of a chunk and its neighbours cover, `own` which terms the chunk
-    holds itself, and `lent` whether a neighbour holds one that it does not.
+    `words` is the share of the question that the words of a chunk and its neighbours cover, `own` the terms that the chunk
+    itself has, and `lent` whether a neighbour has a term that it lacks.
     """
 
     chunks: Sequence[Candidate]
@@ -67,7 +67,7 @@ class Scored:
 
 
 def without_common_words(text: str, terms: Sequence[str], counts: TermCounts) -> str:
-    """What is embedded of a question: not the words that so many chunks hold that they tell little here.
+    """Remove the words of a question that many chunks have, before it is embedded.
 
     A word of several terms, an identifier or a run of Han, is as common as the rarest of them. Stop words stay, and do
     not count among the words that must remain.
@@ -76,14 +76,14 @@ def without_common_words(text: str, terms: Sequence[str], counts: TermCounts) ->
     asked = query_words(text)
     most = COMMON_SHARE * counts.chunks
     rare = [word for word in asked if min((holding[term] for term in word.terms), default=0) <= most]
-    telling = sum(1 for word in rare if word.terms)
-    if counts.chunks < LEAST_CHUNKS_TO_PRUNE or len(rare) == len(asked) or telling < LEAST_WORDS_LEFT:
+    content = sum(1 for word in rare if word.terms)
+    if counts.chunks < LEAST_CHUNKS_TO_PRUNE or len(rare) == len(asked) or content < LEAST_WORDS_LEFT:
         return text
     return " ".join(word.word for word in rare)
 
 
 def names_known_identifier(text: str, terms: Sequence[str], counts: TermCounts) -> bool:
-    """Whether a question names a hash, an order or telephone number of which a chunk holds a term: vectors of such look alike."""
+    """Whether a question has a hash or number of which a chunk has a term: vectors of identifiers look alike."""
     holding = dict(zip(terms, counts.holding, strict=True))
     return any(holding.get(term) for identifier in _identifiers(text) for term in query_terms(identifier))
 
@@ -99,7 +99,7 @@ def _identifiers(text: str) -> list[str]:
 
 
 def score(text: str, question: Question, proposed: Candidates, profile: Profile) -> Scored:
-    """Every proposed chunk that meets the filter, with its score. Nothing depends on how many chunks are proposed."""
+    """Score every candidate that meets the filter. Scores do not depend on the number of candidates."""
     every = proposed.found
     counts = np.array([one.counts for one in every], np.float64).reshape(len(every), len(question.terms))
     soft = counts + _from_neighbours(proposed, counts)
@@ -126,7 +126,7 @@ def score(text: str, question: Question, proposed: Candidates, profile: Profile)
 
 
 def _from_neighbours(proposed: Candidates, counts: Scores) -> Scores:
-    """For each chunk, what the proposed chunks beside its memory lend it of their counts."""
+    """Return the term counts that each chunk gets from the candidates of neighbouring memories."""
     memories = {memory_id: number for number, memory_id in enumerate({one.memory_id for one in proposed.found})}
     of_chunks = np.array([memories[one.memory_id] for one in proposed.found], np.int64)
     lengths = np.array([one.length for one in proposed.found], np.float64)
@@ -141,7 +141,7 @@ def _from_neighbours(proposed: Candidates, counts: Scores) -> Scores:
 
 
 def _all_links(links: Sequence[tuple[str, int, str]]) -> set[tuple[str, int, str]]:
-    """The links of a store, back and forth, and those between two neighbours of one memory."""
+    """Return the links of a store in both directions, and those between two neighbours of one memory."""
     around: dict[str, list[tuple[int, str]]] = {}
     for one, offset, other in links:
         around.setdefault(one, [(0, one)]).append((offset, other))
@@ -155,7 +155,7 @@ def _all_links(links: Sequence[tuple[str, int, str]]) -> set[tuple[str, int, str
 
 
 def _known_cosines(chunks: Sequence[Candidate]) -> Scores | None:
-    """The cosines; of chunks without a vector the lowest one. None where no chunk has a vector."""
+    """Return the cosines, with the lowest one for chunks without a vector; None if no chunk has a vector."""
     known = [one.cosine for one in chunks if one.cosine is not None]
     if not known:
         return None
@@ -164,7 +164,7 @@ def _known_cosines(chunks: Sequence[Candidate]) -> Scores | None:
 
 
 def _named_authors(text: str, chunks: Sequence[Candidate]) -> Mask:
-    """Whose author has a whole word in common with the question."""
+    """Mark the chunks whose author has a whole word in common with the question."""
     asked = set(words(text))
     named = {author for author in {one.author for one in chunks} if not asked.isdisjoint(words(author))}
     return np.array([one.author in named for one in chunks], np.bool_)

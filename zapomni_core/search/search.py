@@ -1,4 +1,4 @@
-"""The search from end to end: count terms, embed the question, have candidates proposed, score them, make hits."""
+"""The search: count terms, embed the question, ask the store for candidates, score them, make hits."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from zapomni_core.models import SearchResult
 from zapomni_core.search.answer import confidence, cut_to, make_hits, verdict
 from zapomni_core.search.score import names_known_identifier, score, without_common_words
 from zapomni_core.telemetry import timed
-from zapomni_core.terms import query_terms
+from zapomni_core.text.terms import query_terms
 from zapomni_db.arrays import Vector
 from zapomni_db.filters import NO_FILTER, Filter
 from zapomni_db.records import Candidates, Question, TermCounts
@@ -20,10 +20,10 @@ from zapomni_db.store import MemoryStore
 
 log = logging.getLogger("zapomni.search")
 
-PATIENCE_SECONDS = 20.0
-"""How long a search waits for the embedder before it goes on with words alone."""
-ASKED_AGAIN = 4
-"""How many times as many chunks are asked for where a full leg brought too few memories."""
+EMBEDDING_SECONDS = 20.0
+"""How long a search waits for the embedder before it continues with words alone."""
+LEG_GROWTH = 4
+"""How many times as many chunks the next request asks for, if a full leg brought too few memories."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class SearchRequest:
 
 
 async def search(store: MemoryStore, embedder: Embedder, workspace: str, request: SearchRequest) -> SearchResult:
-    """The memories of a workspace that answer a question; by words alone where the embedder fails, and then it says so."""
+    """Find the memories of a workspace that answer a question; by words alone if the embedder fails, which the result says."""
     asked = query_terms(request.query)
     terms = tuple(asked)
     with timed("store"):
@@ -66,22 +66,20 @@ async def search(store: MemoryStore, embedder: Embedder, workspace: str, request
 
 
 async def _proposed(store: MemoryStore, workspace: str, question: Question, limit: int) -> Candidates:
-    """Candidates from enough memories: one long document can fill a leg. No more than all that meet the filter are asked for."""
+    """Get candidates of enough memories, or of all that meet the filter. One long document can fill a leg."""
     while True:
         proposed = await store.candidates(workspace, question)
         memories = {one.memory_id for one in proposed.found if one.meets}
         enough = limit if proposed.matching is None else min(limit, proposed.matching)
         if len(memories) >= enough or not (proposed.words_full or proposed.vectors_full):
             return proposed
-        question = replace(
-            question, by_terms=question.by_terms * ASKED_AGAIN, by_vector=question.by_vector * ASKED_AGAIN
-        )
+        question = replace(question, by_terms=question.by_terms * LEG_GROWTH, by_vector=question.by_vector * LEG_GROWTH)
 
 
 async def _vector(
     embedder: Embedder, query: str, terms: tuple[str, ...], counts: TermCounts
 ) -> tuple[Vector | None, str | None]:
-    """The vector of a question, or why there is none. In an empty workspace the embedder need not be loaded."""
+    """Return the vector of a question, or why there is none. An empty workspace does not load the embedder."""
     if not counts.chunks or names_known_identifier(query, terms, counts):
         return None, None
     telling = without_common_words(query, terms, counts)
@@ -94,11 +92,11 @@ async def _vector(
 
 async def _in_time(embedder: Embedder, work: Awaitable[T]) -> T:
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(EMBEDDING_SECONDS):
             return await work
     except TimeoutError:
         name = embedder.identity.name
-        raise ProcessingError(f"The embedder '{name}' took longer than {PATIENCE_SECONDS:g} seconds") from None
+        raise ProcessingError(f"The embedder '{name}' took longer than {EMBEDDING_SECONDS:g} seconds") from None
 
 
 def _unembedded(chunks: int) -> str | None:

@@ -105,7 +105,7 @@ def _holds_numbers(given: "NDArray[Any]") -> bool:
 @cache
 def _prepare_numpy() -> None:
     """Once: to tell numpy how to compute takes longer than to read a vector."""
-    from zapomni_core.embedding.blas import import_numpy
+    from zapomni_core.embedding.default import import_numpy
 
     import_numpy()
 

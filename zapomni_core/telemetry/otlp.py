@@ -1,4 +1,4 @@
-"""OpenTelemetry's SDK at work for one engine, with providers of its own. Imported only when it is used."""
+"""Sends spans and metrics by OpenTelemetry's SDK, with providers of its own. Imported only when it is used."""
 
 import asyncio
 import logging
@@ -7,7 +7,9 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from importlib.metadata import version
+from itertools import islice
 from threading import Lock, Thread
 from typing import Any
 from uuid import uuid4
@@ -22,30 +24,34 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.trace import StatusCode
 
-from zapomni_core.telemetry.attributes import clean
-from zapomni_core.telemetry.span import Span, ToldSpan, current_span
+from zapomni_core.telemetry.telemetry import RecordedSpan, Span, current_span
 
 log = logging.getLogger("zapomni.telemetry")
 
 CLOSING_SECONDS = 2.0
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-SPOKEN = {
+SUPPORTED = {
     "OTEL_EXPORTER_OTLP_PROTOCOL": {"http/protobuf"},
     "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": {"http/protobuf"},
     "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": {"http/protobuf"},
     "OTEL_TRACES_EXPORTER": {"otlp", "none"},
     "OTEL_METRICS_EXPORTER": {"otlp", "none"},
 }
-"""What the variables that choose a way of sending may ask for."""
+"""The supported values of the variables that choose a protocol or exporter."""
 
 _KIND = re.compile(r"[A-Za-z_][\w.]{0,63}", re.ASCII)
 
+LONGEST_WORD = 256
+MOST_WORDS = 64
+
+Value = str | bool | int | float | tuple[str, ...]
+
 
 class Pipeline:
-    """Spans and metrics on their way out: collected here, sent in the background by two threads."""
+    """Collects spans and metrics, and sends them from two background threads."""
 
     def __init__(self, service_name: str, *, named: bool) -> None:
-        _tell_of_what_is_not_spoken()
+        _warn_about_unsupported()
         resource = _resource(service_name, named=named)
         self._delivery = _Delivery()
         self._exporters: list[OTLPSpanExporter | OTLPMetricExporter] = []
@@ -78,20 +84,20 @@ class Pipeline:
 
     @contextmanager
     def span(self, name: str, attributes: Mapping[str, Any]) -> Iterator[Span]:
-        """An operation that the current one is made of, or one of its own."""
-        # The SDK's own record of an exception would have its message, and with it whatever the message quotes.
+        """Record an operation, as a part of the current one if there is one."""
+        # The SDK would record the exception's message, which may quote private data.
         with self._tracer.start_as_current_span(
             name, attributes=clean(attributes), record_exception=False, set_status_on_exception=False
-        ) as told:
-            span = ToldSpan(lambda more: told.set_attributes(clean(more)))
+        ) as recorded:
+            span = RecordedSpan(lambda more: recorded.set_attributes(clean(more)))
             token, started, failure = current_span.set(span), time.perf_counter(), None
             try:
                 yield span
-                told.set_attribute("operation.success", True)
+                recorded.set_attribute("operation.success", True)
             except BaseException as error:
                 failure = type(error).__name__
-                told.set_attributes({"operation.success": False, "error.type": failure})
-                told.set_status(StatusCode.ERROR)
+                recorded.set_attributes({"operation.success": False, "error.type": failure})
+                recorded.set_status(StatusCode.ERROR)
                 raise
             finally:
                 current_span.reset(token)
@@ -111,7 +117,7 @@ class Pipeline:
         self._calls.add(1, attributes)
         self._seconds.record(seconds, attributes)
         if error is not None:
-            # A plugin's own kind of error is whatever it wrote there.
+            # The kind of error may be any text of a plugin.
             self._errors.add(1, {**attributes, "error.type": error if _KIND.fullmatch(error) else "error"})
 
     def gauge(self, name: str, read: Callable[[], float | None]) -> None:
@@ -124,35 +130,35 @@ class Pipeline:
         self._meter.create_observable_gauge(name, [observe])
 
     async def close(self) -> None:
-        """Send what is left, but do not wait long for an endpoint that is away."""
+        """Send the rest, but do not wait long for an endpoint that is away."""
         await asyncio.to_thread(self._end)
 
     def _end(self) -> None:
         deadline = time.monotonic() + CLOSING_SECONDS
-        endings = [Thread(target=one.shutdown, daemon=True) for one in (self._tracers, self._meters)]
-        for ending in endings:
-            ending.start()
-        for ending in endings:
-            ending.join(max(0.0, deadline - time.monotonic()))
-        if any(ending.is_alive() for ending in endings):
+        threads = [Thread(target=one.shutdown, daemon=True) for one in (self._tracers, self._meters)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if any(thread.is_alive() for thread in threads):
             self._delivery.failed()
             for exporter in self._exporters:
-                exporter.shutdown()  # it tries no more, so that the threads end
+                exporter.shutdown()  # stops its retries, so that the threads end
 
 
 class _Delivery:
-    """Tells once that nothing arrives, however often that happens."""
+    """Logs the first failed delivery only."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._told = False
+        self._logged = False
 
     def failed(self) -> None:
         with self._lock:
-            told, self._told = self._told, True
-        if not told:
+            logged, self._logged = self._logged, True
+        if not logged:
             fix = "check OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS, or set telemetry.enabled to false"
-            log.warning("telemetry_not_delivered", extra={"fix": f"{fix}; log level DEBUG tells more"})
+            log.warning("telemetry_not_delivered", extra={"fix": f"{fix}; log level DEBUG shows more"})
 
 
 class _SpanExporter(OTLPSpanExporter):
@@ -182,26 +188,49 @@ class _MetricExporter(OTLPMetricExporter):
 
 
 def _wanted(variable: str) -> bool:
-    """Whether a signal is sent at all: `none` is the standard word for no."""
-    return _said(variable) != "none"
+    """Whether a signal is sent at all."""
+    return _value_of(variable) != "none"
 
 
-def _said(variable: str) -> str:
+def _value_of(variable: str) -> str:
     return os.environ.get(variable, "").strip().lower()
 
 
-def _tell_of_what_is_not_spoken() -> None:
-    """Say which variables ask for another way of sending; what is sent goes the one way that there is."""
-    unheeded = [variable for variable, spoken in SPOKEN.items() if (said := _said(variable)) and said not in spoken]
-    if unheeded:
-        fix = "telemetry is sent by otlp over http/protobuf alone; name an endpoint that takes it, usually at port 4318"
-        log.warning("telemetry_variables_not_heeded", extra={"variables": unheeded, "fix": fix})
+def _warn_about_unsupported() -> None:
+    """Log which variables ask for an unsupported protocol or exporter."""
+    ignored = [name for name, values in SUPPORTED.items() if (value := _value_of(name)) and value not in values]
+    if ignored:
+        fix = "telemetry is only sent by otlp over http/protobuf; use an endpoint that accepts it, usually at port 4318"
+        log.warning("telemetry_variables_ignored", extra={"variables": ignored, "fix": fix})
 
 
 def _resource(service_name: str, *, named: bool) -> Resource:
-    """Who is telling. A name that the user set wins over the variables of OpenTelemetry, and those over ours."""
-    said = Resource.create()
+    """The sender. A name in the settings wins over the variables of OpenTelemetry, and those over the default."""
+    given = Resource.create()
     ours = {"service.version": version("zapomni"), "service.instance.id": str(uuid4())}
-    if named or str(said.attributes["service.name"]).startswith("unknown_service"):
-        said = said.merge(Resource({"service.name": service_name}))
-    return Resource(ours).merge(said)
+    if named or str(given.attributes["service.name"]).startswith("unknown_service"):
+        given = given.merge(Resource({"service.name": service_name}))
+    return Resource(ours).merge(given)
+
+
+def clean(attributes: Mapping[str, Any]) -> dict[str, Value]:
+    """Convert attributes to the types of OpenTelemetry. None is left out, and of a mapping only the keys are sent."""
+    return {name: _value(value) for name, value in attributes.items() if value is not None}
+
+
+def _value(value: Any) -> Value:
+    match value:
+        case bool() | int() | float():
+            return value
+        case str():
+            return _word(value)
+        case date():
+            return value.isoformat()
+        case Iterable():
+            return tuple(_word(str(one)) for one in islice(value, MOST_WORDS))
+    return _word(str(value))
+
+
+def _word(text: str) -> str:
+    # A lone surrogate would fail the whole batch of spans.
+    return text[:LONGEST_WORD].encode(errors="replace").decode()

@@ -1,21 +1,51 @@
 """The kit for plugin authors: run a plugin without a server, and hold it to the contract.
 
 ```python
-async def test_hello():
-    async with running(zapomni_plugin_hello, name="hello") as app:
-        assert text_of(await app.call("hello", {"name": "Ada"})) == "Hello, Ada!"
+async def test_hello(run_plugin):
+    app = await run_plugin(zapomni_plugin_hello, name="hello")
+    assert text_of(await app.call("hello", {"name": "Ada"})) == "Hello, Ada!"
 ```
+
+`run_plugin` and `llm_server` are fixtures that pytest finds by itself. The contracts and fixtures need the extra: `pip
+install 'zapomni[testing]'`. Suites for stores are in `zapomni_core.testing.store_contracts`.
 """
 
-import pkgutil
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-import pytest
+if TYPE_CHECKING:
+    from zapomni_core.testing.app import RunningApp, running, text_of
+    from zapomni_core.testing.embedder import HashingEmbedder
+    from zapomni_core.testing.failure_contract import FailureContract
+    from zapomni_core.testing.llm_server import LLMServer
+    from zapomni_core.testing.plugin_contract import PluginContract
+    from zapomni_db.reference import ReferenceStore
 
-# Before they are imported: a test of the kit that fails in an author's project then says what it compared.
-pytest.register_assert_rewrite(*(module.name for module in pkgutil.iter_modules(__path__, f"{__name__}.")))
+__all__ = [
+    "FailureContract",
+    "HashingEmbedder",
+    "LLMServer",
+    "PluginContract",
+    "ReferenceStore",
+    "RunningApp",
+    "running",
+    "text_of",
+]
 
-from zapomni_core.testing.contract import PluginContract  # noqa: E402 (not before that)
-from zapomni_core.testing.failures import FailureContract  # noqa: E402 (not before that)
-from zapomni_core.testing.running import RunningApp, running, text_of  # noqa: E402 (not before that)
+_MODULES = {
+    "FailureContract": "zapomni_core.testing.failure_contract",
+    "HashingEmbedder": "zapomni_core.testing.embedder",
+    "LLMServer": "zapomni_core.testing.llm_server",
+    "PluginContract": "zapomni_core.testing.plugin_contract",
+    "ReferenceStore": "zapomni_db.reference",
+    "RunningApp": "zapomni_core.testing.app",
+    "running": "zapomni_core.testing.app",
+    "text_of": "zapomni_core.testing.app",
+}
 
-__all__ = ["FailureContract", "PluginContract", "RunningApp", "running", "text_of"]
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: every pytest of this environment imports this package."""
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

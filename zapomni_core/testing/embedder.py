@@ -1,4 +1,4 @@
-"""An embedder for tests: words and their letters hashed into a vector. Needs no model, and gives the same everywhere."""
+"""An embedder for tests that hashes words and their letters. It needs no model and is deterministic."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _WORD = re.compile(r"\w+")
 
 
 class HashingEmbedder:
-    """Texts that share words are near each other, those that share parts of words a little. Without words: one vector."""
+    """Texts that share words have similar vectors; shared parts of words count a little."""
 
     def __init__(self, dimension: int = 256, profile: Profile | None = None, name: str = "hashing") -> None:
         self.identity = EmbedderIdentity(name, f"hashing-{dimension}", dimension)

@@ -1,8 +1,8 @@
-"""A stand-in for a language model: a real HTTP server that speaks Ollama's and OpenAI's protocols, and fails as told.
+"""An HTTP server with the protocols of Ollama and OpenAI, whose answers and failures a test chooses.
 
 ```python
 with LLMServer(answer({"entities": []})) as server:
-    server.then(refuse(429, retry_after="7"), cut())  # the next two requests; after them, the standing reply again
+    server.then(refuse(429, retry_after="7"), cut())  # for the next two requests
     ...  # ask server.url (Ollama) or server.url + "/v1" (OpenAI)
     assert server.count == 3
 ```
@@ -26,7 +26,7 @@ _WAIT_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class LLMRequest:
-    """What the server was asked: `body` is the JSON, `headers` have small letters."""
+    """A request: `body` is the JSON, the names of `headers` are in lower case."""
 
     path: str
     headers: dict[str, str]
@@ -34,18 +34,18 @@ class LLMRequest:
 
     @property
     def protocol(self) -> Literal["ollama", "openai"]:
-        """Whose protocol the request speaks."""
+        """The protocol of the request."""
         return "ollama" if self.path == "/api/chat" else "openai"
 
     @property
     def prompt(self) -> str:
-        """What the user's message said."""
+        """The text of the last message."""
         return str(self.body["messages"][-1]["content"])
 
 
 @dataclass(frozen=True, slots=True)
 class LLMReply:
-    """What goes back: whole, cut before the headers or inside the body, or only when the server is told to `release`."""
+    """A reply: sent whole, cut before the headers or inside the body, or held back until `release`."""
 
     status: int = 200
     body: bytes = b"{}"
@@ -57,7 +57,7 @@ Behaviour = Callable[[LLMRequest], LLMReply]
 
 
 def answer(value: Any) -> Behaviour:
-    """The model answers with this JSON, or with what a function makes of the request."""
+    """The model answers with this JSON, or with the result of a function of the request."""
     return lambda request: _said(request, json.dumps(value(request) if callable(value) else value))
 
 
@@ -67,7 +67,7 @@ def say(text: str | None) -> Behaviour:
 
 
 def refuse(status: int, *, retry_after: str | None = None, code: str | None = None) -> Behaviour:
-    """The provider refuses with this status; `code` stands where OpenAI puts its own."""
+    """The provider refuses with this status; `code` is OpenAI's error code."""
     headers = {} if retry_after is None else {"Retry-After": retry_after}
     return lambda request: LLMReply(status, _error(request, code), headers)
 
@@ -78,12 +78,12 @@ def model_missing() -> Behaviour:
 
 
 def reply(body: bytes, status: int = 200) -> Behaviour:
-    """The reply is these bytes, of whatever shape."""
+    """The reply has these bytes as its body."""
     return lambda _: LLMReply(status, body)
 
 
 def stall(then: Behaviour | None = None) -> Behaviour:
-    """No answer until the server is told to `release`; `then` is what follows, an empty object where nothing is named."""
+    """The reply waits for `release`; it is that of `then`, or an empty object."""
 
     def behaviour(request: LLMRequest) -> LLMReply:
         late = (then or answer({}))(request)
@@ -93,12 +93,12 @@ def stall(then: Behaviour | None = None) -> Behaviour:
 
 
 def cut(*, inside: bool = False) -> Behaviour:
-    """The connection ends without an answer, or `inside` one."""
+    """The connection is cut before the reply, or `inside` it."""
     return lambda request: LLMReply(200, _said(request, "{}").body, fate="cut_inside" if inside else "cut_before")
 
 
 class LLMServer:
-    """Listens on a port of 127.0.0.1 while the context lasts. Its methods may be called from any thread."""
+    """Listens on a port of 127.0.0.1 inside its `with` block. Its methods may be called from any thread."""
 
     def __init__(self, standing: Behaviour | None = None) -> None:
         self.requests: list[LLMRequest] = []
@@ -128,34 +128,34 @@ class LLMServer:
 
     @property
     def url(self) -> str:
-        """The address for Ollama's protocol; OpenAI's is beneath `/v1`."""
+        """The URL for Ollama's protocol; add `/v1` for OpenAI's."""
         return f"http://{_HOST}:{self._port}"
 
     @property
     def count(self) -> int:
-        """How many requests have come."""
+        """The number of requests so far."""
         return len(self.requests)
 
     @property
     def connections(self) -> int:
-        """How many connections are open now."""
+        """The number of open connections."""
         return len(self._tasks)
 
     def then(self, *behaviours: Behaviour) -> None:
-        """Behave like this for the next requests, one each."""
+        """Set the replies of the next requests, one each."""
         self._next.extend(behaviours)
 
     def always(self, behaviour: Behaviour) -> None:
-        """Behave like this until told otherwise."""
+        """Set the reply of all requests that `then` does not cover."""
         self._next.clear()
         self._standing = behaviour
 
     def release(self) -> None:
-        """Let the requests that stall now have their replies."""
+        """Send the replies of requests that wait now."""
         self._loop.call_soon_threadsafe(self._release)
 
     def wait_for(self, count: int) -> None:
-        """Block until so many requests have come; TimeoutError after half a minute."""
+        """Block until that many requests have come; TimeoutError after 30 seconds."""
         with self._came:
             if not self._came.wait_for(lambda: self.count >= count, _WAIT_SECONDS):
                 raise TimeoutError(f"{self.count} of {count} requests came")
@@ -253,7 +253,7 @@ def _said(request: LLMRequest, text: str | None) -> LLMReply:
 
 
 def _error(request: LLMRequest, code: str | None) -> bytes:
-    """A refusal as the provider would word it, with the prompt in it: what must not get out."""
+    """A refusal in the provider's form. It repeats the prompt, which must not reach clients or logs."""
     text = f"the provider's own words about {request.prompt}"
     if request.protocol == "ollama":
         return json.dumps({"error": text}).encode()

@@ -127,7 +127,7 @@ def _metadata(file: Path | None, *, metadata: dict[str, Any], **options: Any) ->
 
 
 def _language(file: Path) -> str | None:
-    from zapomni_core.chunking.languages import is_code, is_markdown, is_text
+    from zapomni_core.text.chunks import is_code, is_markdown, is_text
 
     suffix = file.suffix.removeprefix(".").lower()
     language = LANGUAGES.get(suffix, suffix)

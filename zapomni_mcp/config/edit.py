@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from zapomni_core.config.files import ABSENT, text_of
+from zapomni_core.config.sources import ABSENT, text_of
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.settings import PluginsSettings, is_name, normalise
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from zapomni_core.config.leaves import KeyPath, dotted, flat
-from zapomni_core.config.loading import DEFAULT, Config
-from zapomni_core.config.sources import PREFIX
+from zapomni_core.config.config import DEFAULT, Config
+from zapomni_core.config.sources import PREFIX, KeyPath, dotted, flat
 from zapomni_core.settings import without_password
 
 MASK = "********"

@@ -6,8 +6,8 @@ import resource
 import pytest
 import zapomni_plugin_audit
 
-from zapomni_core.errors import ConfigurationError, UnknownToolError
-from zapomni_core.plugin import ToolError, hookimpl, tool
+from zapomni_core import ConfigurationError
+from zapomni_core.plugin import ToolError, UnknownToolError, hookimpl, tool
 from zapomni_core.testing import PluginContract, running, text_of
 
 SECRET = "the launch code is 0000"

@@ -8,22 +8,11 @@ from itertools import combinations
 import pytest
 import zapomni_plugin_graph
 
-from zapomni_core import providers
-from zapomni_core.errors import LLMUnavailableError
-from zapomni_core.llm import LLMFailure
-from zapomni_core.plugin import (
-    MENTIONED_WITH,
-    Extraction,
-    MemoryEngine,
-    NewEntity,
-    NewRelation,
-    ProcessingError,
-    Provider,
-    hookimpl,
-)
-from zapomni_core.settings import Settings
-from zapomni_core.testing import running
-from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core import Settings
+from zapomni_core.plugin import MemoryEngine, ProcessingError, Provider, hookimpl
+from zapomni_core.plugin.extractors import Extraction, LLMFailure, LLMUnavailableError, NewEntity, NewRelation
+from zapomni_core.plugin.graph import MENTIONED_WITH
+from zapomni_core.testing import HashingEmbedder, running
 
 PATIENCE = 60
 AWAY = LLMFailure("RATE_LIMIT", "Later.", True, "Wait.", retry_after_seconds=0.05, transient=True)
@@ -114,7 +103,7 @@ def graph_app(parts, store):
     def open_app(wait_seconds=25, **settings):
         given = {"store": store, "embedder": "hashing", **settings}
         given["plugins"] = {"graph": {"wait_seconds": wait_seconds}}
-        return running(zapomni_plugin_graph, providers, parts, name="graph", settings=given)
+        return running(zapomni_plugin_graph, parts, name="graph", settings=given)
 
     return open_app
 

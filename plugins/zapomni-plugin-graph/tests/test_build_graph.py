@@ -1,8 +1,8 @@
 import pytest
 from zapomni_plugin_graph.job import build_job
 
+from zapomni_core import Settings
 from zapomni_core.plugin import MemoryEngine
-from zapomni_core.settings import Settings
 from zapomni_core.testing import text_of
 
 TEXTS = ("Ada Lovelace works at Acme.", "Grace Hopper lives in London.", "Initech uses PostgreSQL.")

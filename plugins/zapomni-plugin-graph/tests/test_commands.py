@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 from zapomni_plugin_graph import zapomni_commands
 
-from zapomni_core.plugin import InvalidInputError, MemoryEngine, NewFact
-from zapomni_core.settings import Settings
-from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core import Settings
+from zapomni_core.plugin import InvalidInputError, MemoryEngine
+from zapomni_core.plugin.graph import NewFact
+from zapomni_core.testing import HashingEmbedder
 
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 HOSTILE = "a \"b\" <c> & 'd' ]]> --> |e| #35; `f` %%g \x1b[2J \u2028 \ufffe \U0001f984 \\ {h}; end"

@@ -2,8 +2,8 @@ from datetime import UTC, datetime, timedelta
 
 from zapomni_plugin_graph.job import build_job
 
+from zapomni_core import Settings
 from zapomni_core.plugin import MemoryEngine
-from zapomni_core.settings import Settings
 from zapomni_core.testing import text_of
 
 

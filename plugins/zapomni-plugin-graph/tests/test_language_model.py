@@ -3,15 +3,15 @@
 import pytest
 
 from zapomni_core.testing import text_of
-from zapomni_core.testing.llm_server import LLMServer, answer, refuse, say
+from zapomni_core.testing.llm_server import answer, refuse, say
 
 ADA = {"entities": [{"name": "Ada", "type": "person", "quote": "Ada"}], "relations": []}
 
 
 @pytest.fixture
-def server():
-    with LLMServer(answer(ADA)) as server:
-        yield server
+def server(llm_server):
+    llm_server.always(answer(ADA))
+    return llm_server
 
 
 @pytest.fixture

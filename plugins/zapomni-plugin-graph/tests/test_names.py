@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zapomni_plugin_graph.names import MOST_NAMES, NamesExtractor, extract_names
 
-from zapomni_core.plugin import MENTIONED_WITH
+from zapomni_core.plugin.graph import MENTIONED_WITH
 
 SENTENCES = tomllib.loads(Path(__file__).with_name("sentences.toml").read_text(encoding="utf-8"))["sentence"]
 ALPHABET = "aB zЯя9_./\\:@#'\"«»„“`-–!?\n()&ß字"

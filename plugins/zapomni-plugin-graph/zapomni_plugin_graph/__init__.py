@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from zapomni_core.plugin import Extractor, JobKind, MemoryEngine, Provider, ProviderContext, Tool, hookimpl
+from zapomni_core.plugin import MemoryEngine, Provider, ProviderContext, Tool, hookimpl
+from zapomni_core.plugin.extractors import Extractor
+from zapomni_core.plugin.jobs import JobKind
 
 if TYPE_CHECKING:
     import click

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import click
 
-from zapomni_core.plugin import Entity, InvalidInputError, MemoryEngine, Relation
+from zapomni_core.plugin import InvalidInputError, MemoryEngine
+from zapomni_core.plugin.graph import Entity, Relation
 from zapomni_plugin_graph.export import FORMATS
 from zapomni_plugin_graph.formatting import entity_text, fact_line, mentioned_line, short
 from zapomni_plugin_graph.tools.get_related import DEEPEST, hints, mentioned_with

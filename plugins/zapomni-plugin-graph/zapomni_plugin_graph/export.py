@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from xml.sax.saxutils import escape, quoteattr
 
-from zapomni_core.plugin import Entity, Relation
+from zapomni_core.plugin.graph import Entity, Relation
 from zapomni_plugin_graph.responses import basis_of, fact_with_evidence, moment_text
 
 Facts = AsyncIterator[Relation]

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from zapomni_core.plugin import MENTIONED_WITH, Entity, Evidence, GraphCounts, Job, Relation
+from zapomni_core.plugin.graph import MENTIONED_WITH, Entity, Evidence, GraphCounts, Relation
+from zapomni_core.plugin.jobs import Job
 
 LONGEST_QUOTE = 160
 MOST_EVIDENCE = 10

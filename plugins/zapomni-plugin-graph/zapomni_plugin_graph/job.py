@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from zapomni_core.plugin import Job, JobProgress, LLMUnavailableError, MemoryEngine, NewJob, Postpone, ProcessingError
+from zapomni_core.plugin import MemoryEngine, ProcessingError
+from zapomni_core.plugin.extractors import LLMUnavailableError
+from zapomni_core.plugin.jobs import Job, JobProgress, NewJob, Postpone
 
 log = logging.getLogger("zapomni.plugin.graph")
 

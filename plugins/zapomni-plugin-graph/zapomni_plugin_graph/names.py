@@ -11,7 +11,8 @@ from datetime import datetime
 from itertools import combinations, groupby, takewhile
 from typing import NamedTuple
 
-from zapomni_core.plugin import MENTIONED_WITH, Extraction, NewEntity, NewRelation
+from zapomni_core.plugin.extractors import Extraction, NewEntity, NewRelation
+from zapomni_core.plugin.graph import MENTIONED_WITH
 
 MOST_NAMES = 12
 """Names of one memory that are kept: those that it mentions most often."""

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, SkipValidation, WithJsonSchema
 
-from zapomni_core.plugin import DegradedResponse, Entity, Job, QueuedResponse, Relation, SuccessResponse
+from zapomni_core.plugin import DegradedResponse, QueuedResponse, SuccessResponse
+from zapomni_core.plugin.graph import Entity, Relation
+from zapomni_core.plugin.jobs import Job
 
 SHOWN_EVIDENCE = 3
 MIDNIGHT = time()

@@ -3,10 +3,8 @@
 import pytest
 import zapomni_plugin_sessions
 
-from zapomni_core import providers
 from zapomni_core.plugin import ProcessingError, Provider, hookimpl
-from zapomni_core.testing import running
-from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core.testing import HashingEmbedder
 
 
 class BrittleEmbedder(HashingEmbedder):
@@ -37,14 +35,13 @@ def parts():
 
 
 @pytest.fixture
-async def app(parts, tmp_path):
+async def app(run_plugin, parts, tmp_path):
     settings = {
         "store": f"sqlite://{tmp_path}/memory.db",
         "embedder": "brittle",
         "plugins": {"sessions": {"embedding_dimension": 3}},
     }
-    async with running(zapomni_plugin_sessions, providers, parts, name="sessions", settings=settings) as app:
-        yield app
+    return await run_plugin(zapomni_plugin_sessions, parts, name="sessions", settings=settings)
 
 
 @pytest.fixture

@@ -1,6 +1,4 @@
-import ast
 import json
-from pathlib import Path
 
 import zapomni_plugin_sessions
 
@@ -13,18 +11,6 @@ CHARACTERS_PER_TOKEN = 4
 class TestContract(PluginContract):
     plugin = zapomni_plugin_sessions
     name = "sessions"
-
-
-def test_it_comes_in_by_the_door_only():
-    imported = {
-        node.module
-        for file in Path(zapomni_plugin_sessions.__file__).parent.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module
-    }
-    assert {name for name in imported if name.startswith(("zapomni_core", "zapomni_db", "zapomni_mcp"))} == {
-        "zapomni_core.plugin"
-    }
 
 
 async def test_the_tools_cost_a_conversation_little():

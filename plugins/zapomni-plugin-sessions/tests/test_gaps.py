@@ -7,8 +7,9 @@ from zapomni_plugin_sessions import zapomni_commands
 from zapomni_plugin_sessions.commands import make_gaps
 from zapomni_plugin_sessions.gaps import recorded, workspace_of
 
-from zapomni_core.plugin import MemoryEngine, MemoryManager, MemoryNotFoundError
-from zapomni_core.settings import Settings
+from zapomni_core import Settings
+from zapomni_core.plugin import MemoryEngine, MemoryNotFoundError
+from zapomni_core.plugin.sessions import MemoryManager
 
 REPORT = {
     "missing_tools": ["send_email"],

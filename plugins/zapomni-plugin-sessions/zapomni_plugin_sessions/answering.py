@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from zapomni_core.plugin import ErrorResponse, MemoryEngine, ToolResult, response_schema
 
 if TYPE_CHECKING:
-    from zapomni_core.plugin import MemoryManager
+    from zapomni_core.plugin.sessions import MemoryManager
 
 READS: dict[str, bool] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 WRITES: dict[str, bool] = {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False}
@@ -62,6 +62,6 @@ class SessionsTool(ABC):
     @property
     def manager(self) -> "MemoryManager":
         """Sessions and documents of the engine's workspace; made for each call, which costs nothing."""
-        from zapomni_core.plugin import MemoryManager
+        from zapomni_core.plugin.sessions import MemoryManager
 
         return MemoryManager(self.engine, embedding_dimension=self.dimension)

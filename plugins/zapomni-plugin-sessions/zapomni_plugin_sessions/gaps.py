@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from zapomni_core.plugin import MemoryEngine, MemoryNotFoundError
 
 if TYPE_CHECKING:
-    from zapomni_core.plugin import Document, MemoryManager, ToolGapReport
+    from zapomni_core.plugin.sessions import Document, MemoryManager, ToolGapReport
 
 LONGEST_WORKSPACE = 64
 SOURCE = "report_tool_gap"
@@ -68,7 +68,7 @@ def workspace_of(workspace: str) -> str:
 
 def _gaps(documents: "list[Document]") -> Iterator[Gap]:
     """What was recorded; anybody may keep a document of another kind there."""
-    from zapomni_core.plugin import ToolGapReport
+    from zapomni_core.plugin.sessions import ToolGapReport
 
     for one in documents:
         try:
@@ -79,6 +79,6 @@ def _gaps(documents: "list[Document]") -> Iterator[Gap]:
 
 
 def _kept(engine: MemoryEngine) -> "MemoryManager":
-    from zapomni_core.plugin import MemoryManager
+    from zapomni_core.plugin.sessions import MemoryManager
 
     return MemoryManager(engine.in_workspace(workspace_of(engine.workspace)))

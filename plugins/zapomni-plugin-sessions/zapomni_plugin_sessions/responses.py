@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import DegradedResponse, DocumentRecord, SuccessResponse
+from zapomni_core.plugin import DegradedResponse, SuccessResponse
+from zapomni_core.plugin.stores import DocumentRecord
 
 if TYPE_CHECKING:
-    from zapomni_core.plugin import Document, Message
+    from zapomni_core.plugin.sessions import Document, Message
 
 LONGEST_MESSAGE = 8000
 LONGEST_DOCUMENT = 2000

@@ -9,7 +9,7 @@ from tests.integration.mcp.houses import FailingEmbedder, House, text_of
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.providers import Provider
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.stores import ask
+from zapomni_core.testing.samples import ask
 from zapomni_db.sqlite import SQLiteStore
 
 CODE = "    def area(self):\n        return self.width * self.height"

@@ -4,8 +4,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import WORKSPACE, put, sample_memory
 
 THREADS = 4
 EACH = 5

@@ -10,8 +10,7 @@ from contextlib import closing
 import apsw
 import pytest
 
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import put, searchable
+from zapomni_core.testing.samples import put, sample_memory, searchable
 from zapomni_db.errors import (
     DatabaseError,
     StoreDamagedError,

@@ -5,8 +5,7 @@ from contextlib import closing
 import apsw
 import pytest
 
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import put, sample_memory
 from zapomni_db.sqlite import SQLiteStore
 
 DAMAGE = {

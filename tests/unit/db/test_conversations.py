@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tests.unit.db.test_purging import traces
-from zapomni_core.testing.conversations import NO_FILTER, history, near, say, write
-from zapomni_core.testing.reembedding import ANOTHER, refill
-from zapomni_core.testing.samples import sample_chunk, sample_memory
-from zapomni_core.testing.stores import delete, purge_deleted, put
+from zapomni_core.testing.samples import delete, purge_deleted, put, sample_chunk, sample_memory
+from zapomni_core.testing.store_contracts.reembedding import ANOTHER, refill
+from zapomni_core.testing.store_contracts.sessions import NO_FILTER, history, near, say, write
 from zapomni_db.filters import Filter
 from zapomni_db.sqlite import facets
 from zapomni_db.sqlite.conversations import documents, nearness

@@ -6,8 +6,7 @@ from contextlib import closing
 import apsw
 import pytest
 
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import put, searchable
+from zapomni_core.testing.samples import put, sample_memory, searchable
 from zapomni_db.errors import StoreReplacedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore, purging, schema
 from zapomni_db.sqlite.connections import last_change, open_connection

@@ -2,8 +2,7 @@
 
 import pytest
 
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import ask, put
+from zapomni_core.testing.samples import ask, put, sample_memory
 from zapomni_db.filters import Filter
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import put, sample_memory
 from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_db.sqlite.files import mount_of, name_before

@@ -7,9 +7,20 @@ from itertools import combinations
 import apsw
 import pytest
 
-from zapomni_core.testing.extractions import extract, mention, named, relations_of, said, the, triples
-from zapomni_core.testing.samples import WORKSPACE, sample_memory
-from zapomni_core.testing.stores import add, delete, put
+from zapomni_core.testing.samples import (
+    WORKSPACE,
+    add,
+    delete,
+    extract,
+    mention,
+    named,
+    put,
+    relations_of,
+    said,
+    sample_memory,
+    the,
+    triples,
+)
 from zapomni_db.records import Extraction, NewEntity, NewRelation
 from zapomni_db.sqlite import SQLiteStore
 

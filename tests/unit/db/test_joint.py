@@ -6,8 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import put, sample_memory
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.sqlite.joint import Joint, do
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import put, sample_memory
 from zapomni_db.errors import StoreDamagedError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
 

@@ -8,8 +8,7 @@ from contextlib import closing, contextmanager
 import apsw
 import pytest
 
-from zapomni_core.testing.samples import sample_chunk, sample_memory
-from zapomni_core.testing.stores import delete, purge_deleted, put
+from zapomni_core.testing.samples import delete, purge_deleted, put, sample_chunk, sample_memory
 from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore, purging
 from zapomni_db.sqlite import store as store_module

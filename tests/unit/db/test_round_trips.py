@@ -6,8 +6,7 @@ from datetime import UTC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zapomni_core.testing.samples import sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import ask, put
+from zapomni_core.testing.samples import ask, put, sample_chunk, sample_memory, sample_vector
 
 any_value = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 any_metadata = st.dictionaries(st.text(), any_value | st.lists(any_value, max_size=3), max_size=4)

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import apsw
 import pytest
 
-from zapomni_core.testing.samples import sample_chunk, sample_memory
-from zapomni_core.testing.stores import ask, delete, put, restore, searchable
+from zapomni_core.testing.samples import ask, delete, put, restore, sample_chunk, sample_memory, searchable
 from zapomni_db.sqlite import SQLiteStore
 
 DAY = datetime(2023, 5, 8, tzinfo=UTC)

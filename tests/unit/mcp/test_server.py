@@ -16,7 +16,8 @@ from zapomni_core.app import build_app
 from zapomni_core.dispatch.call import current_call_id
 from zapomni_core.host.discovery import Found
 from zapomni_core.memory.engine import MemoryEngine
-from zapomni_core.plugin import ToolError, ToolGapReport, ToolResult, current_call, hookimpl, tool
+from zapomni_core.plugin import ToolError, ToolResult, current_call, hookimpl, tool
+from zapomni_core.plugin.sessions import ToolGapReport
 from zapomni_core.testing import running
 from zapomni_mcp import MCPServer
 from zapomni_mcp.descriptors import Descriptors

@@ -4,7 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ValidationError
 
-from zapomni_core.plugin import FactsStated, InvalidInputError, NewFact
+from zapomni_core.plugin import InvalidInputError
+from zapomni_core.plugin.graph import FactsStated, NewFact
 from zapomni_plugin_graph.formatting import counted, fact_text
 from zapomni_plugin_graph.responses import AddFactsResponse, fact_record
 from zapomni_plugin_graph.tool import GraphTool, Moment, Request, problem_in, without_nulls

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import ErrorResponse, Job, MemoryEngine, current_call
+from zapomni_core.plugin import ErrorResponse, MemoryEngine, current_call
+from zapomni_core.plugin.jobs import Job
 from zapomni_plugin_graph.formatting import kind_of_error, memories, not_extracted, size_of
 from zapomni_plugin_graph.job import build_job
 from zapomni_plugin_graph.responses import BuildGraphInPartResponse, BuildGraphQueuedResponse, BuildGraphResponse

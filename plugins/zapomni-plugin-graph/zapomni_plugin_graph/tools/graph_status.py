@@ -4,7 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_core.plugin import GraphCounts, Job
+from zapomni_core.plugin.graph import GraphCounts
+from zapomni_core.plugin.jobs import Job
 from zapomni_plugin_graph.formatting import job_text, memories, size_of
 from zapomni_plugin_graph.job import KIND
 from zapomni_plugin_graph.responses import GraphStatusResponse, JobAnswer

@@ -32,7 +32,7 @@ class ReportToolGapTool(SessionsTool):
         }
 
     async def answer(self, **report: Any) -> tuple[str, BaseModel]:
-        from zapomni_core.plugin import ToolGapReport
+        from zapomni_core.plugin.sessions import ToolGapReport
 
         for field in ("missing_tools", "attempted_task"):
             if not all(map(str.strip, _texts(report[field]))):

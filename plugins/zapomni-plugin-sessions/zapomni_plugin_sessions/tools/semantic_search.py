@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from zapomni_core.plugin import InvalidInputError, parse_metadata_filter
+from zapomni_core.plugin import InvalidInputError
+from zapomni_core.plugin.stores import parse_metadata_filter
 from zapomni_plugin_sessions.answering import FILTERS, READS, SessionsTool, vector_schema
 from zapomni_plugin_sessions.responses import DocumentAnswer, DocumentsFound, DocumentsFoundInPart
 from zapomni_plugin_sessions.words import counted, document_words

@@ -1,4 +1,4 @@
-"""An embedder that answers rubbish has failed: nothing is kept of it, the search goes by words, and both say whose fault it is."""
+"""Invalid vectors count as a failure of the embedder: nothing is stored, and the search uses words alone."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ async def engine(tmp_path, embedder):
 
 
 @pytest.mark.parametrize("kind", RUBBISH)
-async def test_nothing_is_added_with_vectors_that_are_none(engine, embedder, kind):
+async def test_nothing_is_added_with_invalid_vectors(engine, embedder, kind):
     embedder.spoil = RUBBISH[kind]
     with pytest.raises(ProcessingError, match=COMPLAINT):
         await engine.add_memory("The harp is in the hall.")

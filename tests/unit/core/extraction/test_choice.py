@@ -40,7 +40,7 @@ async def test_without_an_extractor_in_the_settings_the_engine_uses_names():
     await engine.close()
 
 
-async def test_where_the_plugin_of_names_is_not_there_the_error_says_what_to_do(tmp_path):
+async def test_without_the_plugin_of_names_the_error_says_what_to_do(tmp_path):
     engine = MemoryEngine(Settings(store=f"sqlite://{tmp_path}/memory.db"), embedder=HashingEmbedder())
     with pytest.raises(ConfigurationError, match="enable the plugin 'graph', or set extractor"):
         await engine.extract("text")
@@ -72,7 +72,7 @@ async def test_the_engine_uses_the_extractor_that_the_settings_name_and_makes_it
     await engine.close()
 
 
-async def test_an_extractor_that_nobody_offers_is_told_at_first_use():
+async def test_an_unknown_extractor_is_reported_at_first_use():
     engine = MemoryEngine(Settings(extractor="lmm"))
     with pytest.raises(ConfigurationError, match=r"^no plugin offers the extractor 'lmm'; did you mean 'llm'\?$"):
         await engine.extract("text")

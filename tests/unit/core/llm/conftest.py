@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.core.llm.asking import GOOD, Time, client_of, llm_of
+from tests.unit.core.llm.questions import GOOD, Time, client_of, llm_of
 from zapomni_core.testing.llm_server import LLMServer, answer
 
 

@@ -1,9 +1,9 @@
-"""What statuses, headers and errors mean, where no server is needed to tell."""
+"""Statuses, headers and errors become failures."""
 
 import httpx
 import pytest
 
-from tests.unit.core.llm.asking import NOON
+from tests.unit.core.llm.questions import NOON
 from zapomni_core.llm import Endpoint, LLMErrorClassifier
 from zapomni_core.settings import LLMSettings
 
@@ -46,7 +46,7 @@ def test_a_date_that_is_over_asks_for_no_wait():
     assert usual.classify(response).retry_after_seconds == 0
 
 
-def test_a_wait_is_told_in_whole_seconds():
+def test_a_wait_is_shown_in_whole_seconds():
     assert limited("1.2").message == "LLM rate limit exceeded. Retry in 2 seconds."
 
 
@@ -65,7 +65,7 @@ def test_a_wait_is_told_in_whole_seconds():
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_an_error_is_told_apart(error, code):
+def test_errors_are_classified(error, code):
     assert classifier().classify(error).code == code
 
 
@@ -85,7 +85,7 @@ def test_openai_itself_has_pages_for_keys_and_for_billing():
     assert classifier().classify(httpx.Response(402)).message == message
 
 
-def test_a_password_in_the_address_is_not_told():
+def test_a_password_in_the_address_is_not_shown():
     told = classifier(base_url="https://ann:hunter2@llm.example:8443/v1")
     message = "LLM quota exceeded. Check billing at https://llm.example:8443."
     assert told.classify(httpx.Response(402)).message == message

@@ -1,4 +1,4 @@
-"""One question over each protocol, and every way in which it can fail."""
+"""One question over each protocol, and its failures."""
 
 import json
 import threading
@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 
-from tests.unit.core.llm.asking import (
+from tests.unit.core.llm.questions import (
     GOOD,
     KEY,
     NOON,
@@ -156,7 +156,7 @@ async def test_an_answer_between_fences_is_read(client, server):
         "\ufeff{}",
     ],
 )
-async def test_what_a_model_says_around_the_object_is_left_out(client, server, around):
+async def test_text_around_the_object_is_ignored(client, server, around):
     server.then(say(around.replace("{}", json.dumps(GOOD))))
     assert await ask(client) == GOOD
 
@@ -192,7 +192,7 @@ async def test_a_refusal_is_read_in_another_thread_than_that_of_the_event_loop(s
     assert threading.get_ident() not in readers
 
 
-async def test_a_header_that_is_no_text_does_not_hide_the_status(client, server):
+async def test_an_undecodable_header_does_not_hide_the_status(client, server):
     server.then(refuse(429, retry_after="\xff"))
     assert (await failure_of(client)).code == "RATE_LIMIT"
 
@@ -206,7 +206,7 @@ async def test_a_header_that_is_no_text_does_not_hide_the_status(client, server)
         ("NO_PROXY", "[::1"),
     ],
 )
-async def test_an_environment_that_cannot_be_used_is_told(client, server, monkeypatch, name, value):
+async def test_an_unusable_environment_is_reported(client, server, monkeypatch, name, value):
     monkeypatch.delenv("NO_PROXY")
     monkeypatch.setenv(name, value)
     failure = await failure_of(client)
@@ -253,7 +253,7 @@ async def test_an_exceeded_quota_names_the_provider(client, server):
     assert not failure.transient
 
 
-async def test_a_429_for_want_of_credit_is_no_rate_limit(server):
+async def test_a_429_for_missing_credit_is_not_a_rate_limit(server):
     client = client_of(server, "openai")
     server.always(refuse(429, code="insufficient_quota", retry_after="5"))
     assert (await failure_of(client)).code == "QUOTA_EXCEEDED"

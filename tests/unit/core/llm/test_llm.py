@@ -1,4 +1,4 @@
-"""The language model as a whole: what it needs, what it shows, and how it ends."""
+"""The language model as a whole: its settings, its state, its retries, and how it is closed."""
 
 import asyncio
 import contextlib
@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
-from tests.unit.core.llm.asking import GOOD, KEY, ask, client_of, eventually, failure_of, llm_of, settings_of
+from tests.unit.core.llm.questions import GOOD, KEY, ask, client_of, eventually, failure_of, llm_of, settings_of
 from zapomni_core.errors import ConfigurationError, ProcessingError
 from zapomni_core.llm import LLM, Endpoint, Limits, LLMClient
+from zapomni_core.llm.llm import question_limit
 from zapomni_core.settings import LLMSettings
-from zapomni_core.testing.llm_server import stall
+from zapomni_core.testing.llm_server import answer, cut, model_missing, refuse, say, stall
 
 KEY_MESSAGE = "LLM API key is invalid. Check your OPENAI_API_KEY."
 
@@ -26,7 +27,7 @@ KEY_MESSAGE = "LLM API key is invalid. Check your OPENAI_API_KEY."
     ],
     ids=["nothing", "no model", "a blank model"],
 )
-def test_what_is_not_set_is_named(settings, named):
+def test_a_missing_setting_is_named(settings, named):
     with pytest.raises(ConfigurationError) as caught:
         LLM(LLMSettings(**settings))
     assert all(name in str(caught.value) for name in named)
@@ -35,7 +36,7 @@ def test_what_is_not_set_is_named(settings, named):
 @pytest.mark.parametrize(
     "url", ["localhost:11434", "ftp://x", "http://", "http://x:99999", "http://[::1", "http://a\nb"]
 )
-def test_an_address_that_is_none_is_refused(url):
+def test_an_invalid_address_is_refused(url):
     with pytest.raises(ConfigurationError, match="ZAPOMNI_LLM__BASE_URL"):
         LLM(LLMSettings(provider="ollama", model="wise", base_url=url))
 
@@ -100,7 +101,7 @@ def test_every_event_loop_has_connections_of_its_own(server):
         second.run(llm.close())
 
 
-def test_a_loop_that_has_ended_is_no_hindrance_to_the_next(server):
+def test_a_client_works_again_in_the_next_event_loop(server):
     client = client_of(server, "ollama")
 
     async def ask_and_close():
@@ -152,6 +153,106 @@ async def test_closing_ends_a_call_that_is_still_connecting(time):
         await llm.close()
         with pytest.raises(ProcessingError, match="closed"):
             await call
+
+
+async def test_transient_failures_are_retried(build, server, time, protocol):
+    server.then(refuse(503), cut())
+    assert await ask(build(protocol=protocol)) == GOOD
+    assert server.count == 3
+
+
+async def test_an_answer_that_does_not_conform_is_asked_for_again(build, server):
+    server.then(say("Sure!"), answer({"names": 5}))
+    assert await ask(build()) == GOOD
+    assert server.count == 3
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+async def test_retries_are_limited(build, server, time, retries):
+    server.always(refuse(500))
+    assert (await failure_of(build(retries=retries))).code == "SERVER_ERROR"
+    assert server.count == 1 + retries
+    assert len(time.slept) == retries
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [refuse(400), refuse(401), refuse(402), model_missing()],
+    ids=["refused", "bad key", "no quota", "no model"],
+)
+async def test_permanent_failures_are_not_retried(build, server, time, fault):
+    server.always(fault)
+    await failure_of(build())
+    assert (server.count, time.slept) == (1, [])
+
+
+async def test_waits_grow_and_have_some_chance_in_them(build, server, time):
+    server.always(refuse(500))
+    await failure_of(
+        build(retries=4, backoff_seconds=2, longest_backoff_seconds=8, open_after_failures=9, waiting_seconds=99)
+    )
+    for slept, longest in zip(time.slept, [2, 4, 8, 8], strict=True):
+        assert longest / 2 <= slept <= longest
+
+
+async def test_a_retry_waits_for_a_short_retry_after(build, server, time):
+    server.then(refuse(429, retry_after="2"), refuse(503, retry_after="Sat, 01 Mar 2025 12:00:03 GMT"))
+    assert await ask(build()) == GOOD
+    assert time.slept == [2, 3]
+
+
+@pytest.mark.parametrize("seconds", [6, 20, 120])
+async def test_a_long_retry_after_is_reported_at_once(build, server, time, seconds):
+    server.always(refuse(429, retry_after=str(seconds)))
+    failure = await failure_of(build())
+    assert failure.message == f"LLM rate limit exceeded. Retry in {seconds} seconds."
+    assert failure.retry_after_seconds == seconds
+    assert (server.count, time.slept) == (1, [])
+
+
+async def test_the_waits_of_all_retries_are_limited_together(build, server, time):
+    server.always(refuse(429, retry_after="2"))
+    assert (await failure_of(build(retries=9, open_after_failures=99))).retry_after_seconds == 2
+    assert time.slept == [2, 2]
+
+
+async def test_a_caller_can_limit_the_time_of_its_questions(build, server, time):
+    server.always(refuse(429, retry_after="2"))
+    llm = build(retries=9, open_after_failures=99)
+    with question_limit(3):
+        await failure_of(llm)
+    assert time.slept == [2]
+    with question_limit(300):
+        await failure_of(llm)
+    assert time.slept == [2, 2, 2]
+
+
+async def test_the_limit_counts_for_all_attempts_together(build, server, time):
+    server.always(refuse(429, retry_after="25"))
+    assert (await failure_of(build(retries=9, open_after_failures=99, waiting_seconds=99))).retry_after_seconds == 25
+    assert time.slept == [25, 25]
+
+
+async def test_a_transient_failure_says_when_to_retry(build, server):
+    server.always(refuse(429))
+    failure = await failure_of(build(retries=0, backoff_seconds=4))
+    assert 2 <= failure.retry_after_seconds <= 4
+    assert failure.message in {f"LLM rate limit exceeded. Retry in {seconds} seconds." for seconds in (2, 3, 4)}
+
+
+async def test_a_stalled_call_is_not_retried(server):
+    llm = LLM(settings_of(server, "ollama"), limits=Limits(total_seconds=0.5, retries=5))
+    server.always(stall())
+    assert (await failure_of(llm)).code == "TIMEOUT"
+    assert server.count <= 1
+    await llm.close()
+
+
+async def test_the_limit_is_a_setting(server):
+    llm = LLM(settings_of(server, "ollama", timeout_seconds=0.5))
+    server.always(stall())
+    assert (await failure_of(llm)).code == "TIMEOUT"
+    await llm.close()
 
 
 def test_importing_and_building_it_load_no_http_library():

@@ -10,10 +10,9 @@ from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.memory.reindex import count_outdated, reindex
 from zapomni_core.providers import Provider, Providers
 from zapomni_core.settings import Settings
-from zapomni_core.terms import VERSION
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.samples import sample_memory
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import put, sample_memory
+from zapomni_core.text.terms import VERSION
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import NewChunk, Question, TermCounts
 from zapomni_db.sqlite import SQLiteStore

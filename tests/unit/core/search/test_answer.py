@@ -1,4 +1,4 @@
-"""A hit says how good it is, why it matched, and no more than was asked for."""
+"""A hit has a score, the reasons for its match, and no more text than was asked for."""
 
 import math
 from datetime import UTC, datetime
@@ -43,20 +43,20 @@ def _hit(text):
     ],
 )
 def test_whole_hits_come_first_and_the_last_is_cut_at_a_sentence(texts, tokens, expected, monkeypatch):
-    monkeypatch.setattr(answer, "ABOUT_ALL", 0)
-    monkeypatch.setattr(answer, "ABOUT_HIT", 0)
+    monkeypatch.setattr(answer, "ANSWER_OVERHEAD", 0)
+    monkeypatch.setattr(answer, "HIT_OVERHEAD", 0)
     assert [hit.text for hit in cut_to([_hit(text) for text in texts], tokens)] == expected
 
 
 @pytest.mark.parametrize(("tokens", "count"), [(20, 1), (80, 1), (130, 2), (200, 3), (1000, 5)])
-async def test_an_answer_is_no_larger_than_asked_for(engine, tokens, count):
+async def test_an_answer_has_at_most_the_tokens_asked_for(engine, tokens, count):
     for number in range(5):
         await engine.add_memory(f"The gate code of house {number} is 44{number}.")
     hits = (await engine.search_memory("gate code", max_tokens=tokens)).hits
     assert [hit.text for hit in hits] == [hit.text for hit in (await engine.search_memory("gate code")).hits][:count]
 
 
-async def test_the_gap_after_what_was_found_is_no_part_of_the_answer(engine):
+async def test_white_space_after_a_chunk_is_not_in_the_answer(engine):
     await engine.add_memory("The gate code is 4417." + " \n" * 100_000 + "Ada likes her tea black.")
     (hit,) = (await engine.search_memory("gate code")).hits
     assert hit.text == "The gate code is 4417."
@@ -247,7 +247,7 @@ async def test_a_turn_whose_neighbours_hold_a_word_that_it_lacks_says_conversati
     assert "camping" in hits["When is the camping?"]
 
 
-async def test_a_hit_tells_what_is_known_of_its_memory(engine):
+async def test_a_hit_has_the_metadata_of_its_memory(engine):
     metadata = {
         "tags": ["home"], "source": "notes", "author": "Ada", "conversation": "a", "timestamp": "2024-05-08T10:00:00+02:00",
         "language": "markdown",

@@ -199,15 +199,15 @@ class TestIdentifiers:
     @pytest.mark.parametrize(
         "text", ["BRCA1 and CYP450", "in 2024", "room 417", "v2.3.1", "1234", "12 34 56 78", "abcdefgh"]
     )
-    def test_genes_years_and_versions_are_none(self, text):
+    def test_genes_years_and_versions_are_not_identifiers(self, text):
         assert not known(text)
 
-    def test_an_identifier_that_no_chunk_holds_is_none(self):
+    def test_an_identifier_that_no_chunk_holds_does_not_count(self):
         assert not names_known_identifier("who ordered 48213?", ["order", "48213"], TermCounts(9, (3, 0)))
 
 
 def known(text):
-    from zapomni_core.terms import query_terms
+    from zapomni_core.text.terms import query_terms
 
     terms = list(query_terms(text))
     return names_known_identifier(text, terms, TermCounts(9, (1,) * len(terms)))

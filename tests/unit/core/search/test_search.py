@@ -1,4 +1,4 @@
-"""A search answers whatever it is asked, and embeds no more of the question than tells something."""
+"""A search answers any question, and embeds only the words of it that are not too common."""
 
 import asyncio
 import itertools
@@ -10,8 +10,7 @@ from zapomni_core.embedding import Profile
 from zapomni_core.errors import ProcessingError
 from zapomni_core.memory.content import LONGEST_QUERY
 from zapomni_core.search import search
-from zapomni_core.testing.samples import EMBEDDER, sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import EMBEDDER, put, sample_chunk, sample_memory, sample_vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
 
@@ -81,7 +80,7 @@ async def test_an_embedder_that_fails_leaves_the_words_and_the_answer_says_so(en
 
 async def test_an_embedder_that_never_answers_is_not_waited_for(engine, embedder, monkeypatch):
     await _add(engine, ["The gate code is 4417.", "Ada likes her tea black."])
-    monkeypatch.setattr(search, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(search, "EMBEDDING_SECONDS", 0.01)
     monkeypatch.setattr(embedder, "embed", lambda *_, **__: asyncio.Event().wait())
     async with asyncio.timeout(10):
         result = await engine.search_memory("gate code")
@@ -101,7 +100,7 @@ async def test_an_embedder_may_fail_in_any_way(engine, embedder, failure):
     assert "secret" not in result.degraded
 
 
-async def test_what_is_wrong_with_the_search_itself_is_not_hidden(engine, monkeypatch):
+async def test_a_failure_of_the_search_itself_is_raised(engine, monkeypatch):
     async def broken(*_):
         raise KeyError("a mistake of ours")
 

@@ -1,4 +1,4 @@
-"""The search does the arithmetic of its specification: on random stores it gives what plain Python gives."""
+"""On random stores, the search gives the same results as its specification in plain Python."""
 
 import math
 import random
@@ -12,9 +12,9 @@ from zapomni_core.embedding import Profile
 from zapomni_core.errors import ProcessingError
 from zapomni_core.search import answer
 from zapomni_core.search.search import SearchRequest, search
-from zapomni_core.terms import query_terms, terms
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.stores import delete, put
+from zapomni_core.testing.samples import delete, put
+from zapomni_core.text.terms import query_terms, terms
 from zapomni_db.filters import Filter
 from zapomni_db.records import NewChunk, NewMemory
 from zapomni_db.sqlite import SQLiteStore

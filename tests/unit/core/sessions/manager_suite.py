@@ -11,7 +11,7 @@ from tests.unit.core.sessions.waiting import until
 from zapomni_core import MemoryEngine, MemoryManager
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core.testing.stores import StoreContract
+from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db.errors import DatabaseError
 
 DIMENSION = 4

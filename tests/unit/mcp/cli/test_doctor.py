@@ -14,8 +14,7 @@ import pytest
 from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.plugin import tool
-from zapomni_core.testing.samples import sample_chunk, sample_memory, sample_vector
-from zapomni_core.testing.stores import put
+from zapomni_core.testing.samples import put, sample_chunk, sample_memory, sample_vector
 from zapomni_db.records import EmbedderIdentity
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_mcp.cli import checks

@@ -11,7 +11,7 @@ from .conftest import finish
 
 GREETING = """
 from zapomni_core.errors import EmbedderMissingError, LLMUnavailableError
-from zapomni_core.llm.failure import LLMFailure
+from zapomni_core.llm.classifier import LLMFailure
 
 print("noise while it is loaded")
 
@@ -110,11 +110,11 @@ def test_the_plugin_is_shown_with_its_commands(run, greeting):
         (GREETING.format(name="search"), "command 'search' already belongs to zapomni"),
         (
             "@hookimpl\ndef zapomni_commands():\n    return [lambda: 1]\n",
-            "zapomni_commands offers function, which is no click.Command",
+            "zapomni_commands offers function, which is not a click.Command",
         ),
         (
             "import click\n@hookimpl\ndef zapomni_commands():\n    return [click.Command('Not So')]\n",
-            "command 'Not So' has a name that cannot be typed",
+            "command 'Not So' has an invalid name",
         ),
         (
             "import click\n@hookimpl\ndef zapomni_commands():\n    return [click.Command('a'), click.Command('a')]\n",

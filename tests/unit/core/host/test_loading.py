@@ -1,0 +1,1181 @@
+"""What the host does with plugins, with small plugins that are objects."""
+
+import asyncio
+import contextlib
+import logging
+import sys
+import threading
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+from pydantic import BaseModel, ConfigDict, SecretStr
+
+from zapomni_core.app import App, build_app
+from zapomni_core.errors import ConfigurationError, UnknownToolError
+from zapomni_core.host import lifespans
+from zapomni_core.host.discovery import Found, discover, from_file
+from zapomni_core.plugin import Provider, ToolResult, hookimpl, tool
+from zapomni_core.settings import Settings
+
+
+def make_tool(tool_name, text="done"):
+    @tool(name=tool_name)
+    async def one() -> str:
+        """A tool of the host's tests."""
+        return text
+
+    return one
+
+
+def offering(*tools, **hooks):
+    """A plugin, as a module, that offers tools, and implements other hooks."""
+    plugin = ModuleType("guest")
+
+    @hookimpl
+    def zapomni_tools():
+        return list(tools)
+
+    plugin.zapomni_tools = zapomni_tools
+    for name, function in hooks.items():
+        setattr(plugin, name, function)
+    return plugin
+
+
+def providing(*providers):
+    """A plugin that offers these providers."""
+
+    @hookimpl
+    def zapomni_providers():
+        return providers
+
+    return offering(zapomni_providers=zapomni_providers)
+
+
+def load(settings=None, **plugins):
+    return build_app(
+        Settings.model_validate(settings or {}),
+        plugins=[Found(name, f"zapomni-plugin-{name}", "1.0", plugin=plugin) for name, plugin in plugins.items()],
+    )
+
+
+def compose(settings, files=()):
+    """An app with every installed plugin, and files as plugins."""
+    return build_app(Settings.model_validate(settings), plugins=[*discover(), *map(from_file, files)])
+
+
+def failure(app, name):
+    report = app.report.get(name)
+    assert report.state == "failed", report
+    return report
+
+
+def names(app):
+    return [one.name for one in app.registry]
+
+
+def test_a_plugins_tools_are_taken_in_the_order_offered():
+    app = load(one=offering(make_tool("first"), make_tool("second")))
+    assert names(app) == ["first", "second"]
+    assert app.report.get("one").tools == ["first", "second"]
+    assert [one.plugin for one in app.registry] == ["one", "one"]
+
+
+def test_a_schema_that_changes_after_it_was_checked_changes_nothing():
+    changing = make_tool("one")
+    changing.output_schema = {"type": "object", "properties": {}}
+    schemas = [changing.input_schema, changing.output_schema]
+    app = load(guest=offering(changing))
+    for schema in schemas:
+        schema["properties"][5] = object()
+        schema["type"] = "array"
+    [kept] = app.registry
+    assert (kept.input_schema["type"], kept.input_schema["properties"]) == ("object", {})
+    assert kept.output_schema == {"type": "object", "properties": {}}
+
+
+def test_a_plugin_may_offer_nothing():
+    assert load(empty=ModuleType("empty")).report.get("empty").state == "loaded"
+
+
+def test_a_plugin_is_in_or_out_as_a_whole():
+    class Bad:
+        name = "bad_tool"
+
+    app = load(half=offering(make_tool("fine"), Bad()), other=offering(make_tool("kept")))
+    assert names(app) == ["kept"]
+    report = failure(app, "half")
+    assert (report.stage, report.tools) == ("tools", [])
+    assert report.cause == "tool 'bad_tool': Tool must have 'name' and 'description' attributes"
+    assert report.fix
+
+
+def test_one_raising_hook_loses_no_other_plugins_tools():
+    @hookimpl
+    def zapomni_tools():
+        raise RuntimeError("boom")
+
+    broken = ModuleType("broken")
+    broken.zapomni_tools = zapomni_tools
+    app = load(broken=broken, good=offering(make_tool("kept")))
+    assert names(app) == ["kept"]
+    assert failure(app, "broken").cause.startswith("zapomni_tools raised RuntimeError: boom")
+    assert 'raise RuntimeError("boom")' in failure(app, "broken").cause
+
+
+class OnItsOwn(BaseException):
+    """What no library should raise."""
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), OnItsOwn("mine")])
+@pytest.mark.parametrize("where", ["hook", "iteration", "property"])
+def test_whatever_a_plugins_own_code_raises_is_a_failure_of_that_plugin(raised, where):
+    @hookimpl
+    def zapomni_tools():
+        if where == "hook":
+            raise raised
+        return offered()
+
+    def offered():
+        if where == "iteration":
+            raise raised
+        yield Raising()
+
+    class Raising:
+        name = "raising"
+        input_schema = {"type": "object", "properties": {}}  # noqa: RUF012 (as authors write it)
+
+        @property
+        def description(self):
+            raise raised
+
+    app = load(bad=offering(zapomni_tools=zapomni_tools), good=offering(make_tool("one")))
+    assert type(raised).__name__ in failure(app, "bad").cause
+    assert "(test_loading.py:" in failure(app, "bad").cause
+    assert failure(app, "bad").stage == ("tools" if where == "property" else "hooks")
+    assert names(app) == ["one"]
+
+
+@pytest.mark.parametrize("hook", ["zapomni_settings", "zapomni_tools", "zapomni_lifespan"])
+def test_a_hook_that_does_not_return_is_left_out_after_the_limit_and_the_others_are_taken(hook):
+    release = threading.Event()
+
+    def block():
+        release.wait(30)
+
+    app = App(Settings.model_validate({"plugins": {"import_seconds": 1}}))
+    bad = offering(**{hook: hookimpl(specname=hook)(block)})
+    try:
+        app.load([Found("bad", plugin=bad), Found("good", plugin=offering(make_tool("one")))])
+    finally:
+        release.set()
+    assert failure(app, "bad").cause == f"{hook} took longer than 1 s"
+    assert "plugins.import_seconds" in failure(app, "bad").fix
+    assert names(app) == ["one"]
+
+
+def test_an_error_that_cannot_even_be_read_is_a_failure_of_its_plugin():
+    class UnreadableError(Exception):
+        def __str__(self):
+            raise SystemExit
+
+    @hookimpl
+    def zapomni_tools():
+        raise UnreadableError
+
+    assert "its text raised SystemExit" in failure(load(bad=offering(zapomni_tools=zapomni_tools)), "bad").cause
+
+
+@pytest.mark.parametrize("hook", ["zapomni_providers", "zapomni_tools"])
+def test_slow_hooks_of_several_plugins_do_not_add_up(hook, monkeypatch):
+    """Each waits for all the others, and would be too late if they were asked one after the other."""
+    monkeypatch.setattr("zapomni_core.host.loading.SEQUENTIAL_SECONDS", 0.05)
+    meeting = threading.Barrier(5, timeout=20)
+
+    def meet():
+        meeting.wait()
+        return []
+
+    slow = [offering(**{hook: hookimpl(specname=hook)(meet)}) for _ in range(5)]
+    app = build_app(
+        Settings.model_validate({"plugins": {"import_seconds": 10}}),
+        plugins=[Found(f"guest{number}", plugin=plugin) for number, plugin in enumerate(slow)],
+    )
+    assert [report.cause for report in app.report] == [None] * 5
+
+
+def test_the_first_owner_keeps_a_name_however_slow_it_is(monkeypatch):
+    monkeypatch.setattr("zapomni_core.host.loading.SEQUENTIAL_SECONDS", 0.05)
+    second_was_asked = threading.Event()
+
+    @hookimpl
+    def slow():
+        assert second_was_asked.wait(20)
+        return [make_tool("search", "the first one's")]
+
+    @hookimpl
+    def quick():
+        second_was_asked.set()
+        return [make_tool("search", "the second one's")]
+
+    app = load(
+        {"plugins": {"import_seconds": 20}}, alpha=offering(zapomni_tools=slow), beta=offering(zapomni_tools=quick)
+    )
+    assert failure(app, "beta").cause == "tool 'search' already belongs to plugin 'alpha'"
+    assert app.registry.owner("search") == "alpha"
+
+
+@dataclass
+class Unhashable:
+    """A plugin that cannot be put into a set, as no instance of a plain dataclass can."""
+
+    tool_name: str
+
+    @hookimpl
+    def zapomni_tools(self):
+        return [make_tool(self.tool_name)]
+
+
+def test_a_plugin_may_be_an_object_that_cannot_be_hashed_and_equals_another():
+    app = load(first=Unhashable("one"), second=Unhashable("two"), third=offering(make_tool("three")))
+    assert names(app) == ["one", "two", "three"]
+
+
+def zapomni_tools():
+    return []
+
+
+@hookimpl
+def zapomni_tool():
+    return []
+
+
+@hookimpl(specname="zapomni_everything")
+def anything():
+    return []
+
+
+@hookimpl
+async def zapomni_middleware():
+    return []
+
+
+@hookimpl
+def zapomni_lifespan(engine, database):
+    return None
+
+
+@hookimpl(wrapper=True)
+def zapomni_settings():
+    return (yield)
+
+
+@pytest.mark.parametrize(
+    ("function", "cause", "fix"),
+    [
+        (zapomni_tools, "zapomni_tools has no decorator (test_loading.py:", "write @hookimpl above zapomni_tools"),
+        (zapomni_tool, "there is no hook 'zapomni_tool' (test_loading.py:", "rename it to zapomni_tools"),
+        (anything, "there is no hook 'zapomni_everything' (test_loading.py:", "the hooks are: zapomni_settings"),
+        (zapomni_middleware, "zapomni_middleware is async (test_loading.py:", "make it 'def'"),
+        (zapomni_lifespan, "zapomni_lifespan asks for 'database' (test_loading.py:", "it may ask for engine, settings"),
+        (zapomni_settings, "zapomni_settings is a wrapper (test_loading.py:", "offer a middleware instead"),
+    ],
+)
+def test_a_hook_that_pluggy_would_ignore_or_misuse_is_refused_with_the_authors_line(function, cause, fix):
+    plugin = ModuleType("guest")
+    setattr(plugin, function.__name__, function)
+    report = failure(load(guest=plugin), "guest")
+    assert report.stage == "hooks"
+    assert report.cause.startswith(cause)
+    assert f"def {function.__name__}" in report.cause
+    assert fix in report.fix
+
+
+def test_a_hook_under_another_name_counts_by_its_specname():
+    plugin = ModuleType("guest")
+
+    @hookimpl(specname="zapomni_tools")
+    def offer():
+        return [make_tool("kept")]
+
+    plugin.offer = offer
+    assert names(load(guest=plugin)) == ["kept"]
+
+
+def test_a_class_in_place_of_an_object_is_told_as_such():
+    class Guest:
+        @hookimpl
+        def zapomni_tools(self):
+            raise AssertionError
+
+    report = failure(load(guest=Guest), "guest")
+    assert (report.stage, report.cause) == ("hooks", "it is the class Guest, and hooks are called on an object")
+    assert report.fix == "write plugin = Guest() below the class, and let its entry point name that"
+
+
+def test_an_object_with_methods_is_a_plugin_too():
+    class Guest:
+        @hookimpl
+        def zapomni_tools(self, engine):
+            return (one for one in [make_tool(f"in_{engine.workspace}")])
+
+    assert names(load({"workspace": "attic"}, guest=Guest())) == ["in_attic"]
+
+
+def a_generator():
+    yield make_tool("fine")
+    raise RuntimeError("late")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        ("tools", "zapomni_tools returned str, not a list"),
+        ({}, "zapomni_tools returned dict, not a list"),
+        (make_tool("alone"), "zapomni_tools returned FunctionTool, not a list"),
+        (a_generator(), "zapomni_tools raised RuntimeError: late"),
+    ],
+)
+def test_a_hook_that_returns_no_list_is_refused(answer, cause):
+    plugin = ModuleType("guest")
+    plugin.zapomni_tools = hookimpl(specname="zapomni_tools")(lambda: answer)
+    assert failure(load(guest=plugin), "guest").cause.startswith(cause)
+
+
+class GuestSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    depth: int = 1
+    token: SecretStr | None = None
+
+
+@hookimpl(specname="zapomni_settings")
+def guest_settings():
+    return GuestSettings
+
+
+@hookimpl(specname="zapomni_tools")
+def tools_by_depth(settings):
+    return [make_tool(f"depth_{settings.depth}")]
+
+
+def configurable():
+    return offering(zapomni_settings=guest_settings, zapomni_tools=tools_by_depth)
+
+
+def test_a_plugin_gets_its_own_validated_settings():
+    assert names(load({"plugins": {"guest": {"depth": "7"}}}, guest=configurable())) == ["depth_7"]
+    assert names(load(guest=configurable())) == ["depth_1"]
+
+
+def test_wrong_settings_are_told_by_key_and_rule_with_the_nearest_key_and_never_by_value():
+    table = {"depht": 2, "depth": "secret", "token": ["secret"]}
+    report = failure(load({"plugins": {"guest": table}}, guest=configurable()), "guest")
+    assert report.stage == "settings"
+    assert "plugins.guest.depht" in report.cause
+    assert "did you mean 'depth'?" in report.cause
+    assert "plugins.guest.depth: Input should be a valid integer" in report.cause
+    assert "secret" not in report.cause
+    assert report.fix == (
+        "remove or correct depht in [plugins.guest] or in ZAPOMNI_PLUGINS__GUEST__DEPHT; "
+        "set depth, token in [plugins.guest] or in ZAPOMNI_PLUGINS__GUEST__DEPTH"
+    )
+
+
+def test_settings_for_a_plugin_that_takes_none_are_an_error():
+    report = failure(load({"plugins": {"guest": {"depth": 1}}}, guest=offering()), "guest")
+    assert report.cause == "it takes no settings, but plugins.guest has some"
+
+
+def test_a_settings_hook_must_return_a_model_class():
+    plugin = offering(zapomni_settings=hookimpl(specname="zapomni_settings")(lambda: {"depth": int}))
+    assert "pydantic model class" in failure(load(guest=plugin), "guest").cause
+
+
+def test_the_first_owner_keeps_a_name_and_the_challenger_is_told_how_to_settle_it():
+    app = load(alpha=offering(make_tool("search", "alpha")), beta=offering(make_tool("search"), make_tool("other")))
+    assert names(app) == ["search"]
+    report = failure(app, "beta")
+    assert report.cause == "tool 'search' already belongs to plugin 'alpha'"
+    assert '[rename] "beta.search" = "beta_search"' in report.fix
+    assert '[tools.search] owner = "beta"' in report.fix
+
+
+async def test_the_printed_lines_settle_the_conflict_either_way():
+    plugins = {"alpha": offering(make_tool("search", "alpha")), "beta": offering(make_tool("search", "beta"))}
+    renamed = load({"rename": {"beta.search": "beta_search"}}, **plugins)
+    assert names(renamed) == ["search", "beta_search"]
+    assert await renamed.dispatcher.call("beta_search", {}) == ToolResult.text("beta")
+    preferred = load({"tools": {"search": {"owner": "beta"}}}, **plugins)
+    assert names(preferred) == ["search"]
+    assert await preferred.dispatcher.call("search", {}) == ToolResult.text("beta")
+    assert preferred.report.get("alpha").state == "loaded"
+
+
+def test_a_preferred_owner_that_does_not_come_leaves_the_name_to_the_first_one():
+    app = load({"tools": {"search": {"owner": "beta"}}}, alpha=offering(make_tool("search")))
+    assert names(app) == ["search"]
+    assert "because plugin 'beta'" in app.report.get("alpha").warnings[0]
+
+
+def test_two_tools_of_one_name_in_one_plugin_are_the_authors_mistake():
+    app = load(guest=offering(make_tool("same"), make_tool("same")))
+    assert failure(app, "guest").cause == "it offers two tools named 'same'"
+
+
+def test_the_user_may_switch_a_tool_off_and_word_its_description():
+    settings = {"tools": {"first": {"enabled": False}, "second": {"description": "In the words of the house."}}}
+    app = load(settings, guest=offering(make_tool("first"), make_tool("second")))
+    assert [(one.name, one.description) for one in app.registry] == [("second", "In the words of the house.")]
+
+
+def test_a_description_of_the_users_meets_the_same_rules():
+    app = load({"tools": {"first": {"description": "short"}}}, guest=offering(make_tool("first")))
+    report = failure(app, "guest")
+    assert report.cause == "the setting tools.first.description is not a valid description: too short (min 10 chars)"
+    assert report.fix == "change or remove that setting: description in [tools.first]"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "state"),
+    [
+        ({"disable": ["guest"]}, "disabled"),
+        ({"disable": ["zapomni-plugin-guest"]}, "disabled"),
+        ({"disable": ["guest"], "enable": ["Guest"]}, "loaded"),
+        ({"policy": "allowlist"}, "disabled"),
+        ({"policy": "allowlist", "allow": ["guest"]}, "loaded"),
+        ({"policy": "allowlist", "require": ["guest>=0.5"]}, "loaded"),
+    ],
+)
+def test_the_user_says_which_plugins_are_taken(plugins, state, installed):
+    installed("guest", "raise AssertionError('imported')" if state == "disabled" else "")
+    app = build_app(
+        Settings.model_validate({"plugins": plugins}), plugins=[one for one in discover() if one.name == "guest"]
+    )
+    assert app.report.get("guest").state == state
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Installs a plugin the way pip does: a module and a dist-info beside it, on the path."""
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = set(sys.modules)
+
+    def install(name, source="", distribution=None, target=None):
+        distribution = distribution or f"zapomni-plugin-{name}"
+        module = f"zapomni_plugin_{name}"
+        (tmp_path / f"{module}.py").write_text(source)
+        info = tmp_path / f"{distribution.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[zapomni.plugins]\n{name} = {target or module}\n")
+
+    yield install
+    for name in set(sys.modules) - modules:
+        if name.startswith("zapomni_plugin_"):
+            del sys.modules[name]
+
+
+def load_installed(*only, **settings):
+    return build_app(Settings.model_validate(settings), plugins=[one for one in discover() if one.name in only])
+
+
+def test_plugins_are_found_by_metadata_bundled_ones_first_then_by_name(installed):
+    for name, distribution in [("zebra", None), ("ant", None), ("memory", "zapomni")]:
+        installed(name, "raise AssertionError('imported')", distribution)
+    found = [one for one in discover() if one.name in ("zebra", "ant", "memory")]
+    assert [(one.name, one.bundled) for one in found] == [("memory", True), ("ant", False), ("zebra", False)]
+    assert (found[1].distribution, found[1].version, found[1].target) == (
+        "zapomni-plugin-ant",
+        "1.0",
+        "zapomni_plugin_ant",
+    )
+
+
+@pytest.mark.parametrize("name", ["Upper", "two__words", "with-dash", "disable", "1st"])
+def test_a_name_that_settings_could_not_say_is_refused_before_the_import(installed, name):
+    installed(name, "raise AssertionError('imported')", "zapomni-plugin-x")
+    assert failure(load_installed(name), name).stage == "discover"
+
+
+def test_a_name_taken_by_another_distribution_is_refused_before_the_import(installed):
+    installed("twin", "", "a-first")
+    installed("twin", "", "b-second")
+    app = load_installed("twin")
+    assert [(one.distribution, one.state, one.stage) for one in app.report] == [
+        ("a-first", "loaded", None),
+        ("b-second", "failed", "discover"),
+    ]
+    assert app.report.get("twin").state == "loaded"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "missing"),
+    [(None, "name"), ("Metadata-Version: 2.1\nVersion: 1.0\n", "name"), ("Name: zapomni-plugin-torn\n", "version")],
+)
+def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one(
+    installed, tmp_path, metadata, missing
+):
+    installed("torn", "raise AssertionError('imported')", "a-torn")
+    [file] = tmp_path.glob("*torn*/METADATA")
+    file.write_text(metadata) if metadata else file.unlink()
+    assert failure(load_installed("torn"), "torn").stage == "discover"
+    installed("torn", "", "zapomni-plugin-whole")
+    app = load_installed("torn")
+    torn, whole = sorted(app.report, key=lambda one: one.state)
+    assert (torn.state, torn.stage) == ("failed", "discover")
+    assert isinstance(torn.version, str)
+    assert torn.cause.endswith(f"a_torn-1.0.dist-info has no {missing}")
+    assert "remove that directory" in torn.fix
+    assert (whole.state, whole.distribution) == ("loaded", "zapomni-plugin-whole")
+
+
+@pytest.mark.parametrize("text", [b"[zapomni.plugins]\nwhat is this?\n", b"\xff\xfe"])
+def test_entry_points_that_cannot_be_read_hide_no_others_and_name_their_package(installed, tmp_path, text):
+    installed("whole")
+    installed("torn")
+    [file] = tmp_path.glob("*torn*/entry_points.txt")
+    file.write_bytes(text)
+    app = load_installed("whole", "zapomni_plugin_torn")
+    assert app.report.get("whole").state == "loaded"
+    torn = failure(app, "zapomni_plugin_torn")
+    assert (torn.stage, torn.distribution, torn.version) == ("discover", "zapomni-plugin-torn", "1.0")
+    assert "zapomni_plugin_torn-1.0.dist-info has an entry_points.txt that cannot be read" in torn.cause
+    app = load_installed("zapomni_plugin_torn", plugins={"disable": ["zapomni-plugin-torn"]})
+    assert app.report.get("zapomni_plugin_torn").state == "disabled"
+
+
+def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_an_unreadable_one(
+    installed, tmp_path, monkeypatch
+):
+    installed("twice")
+    installed("torn")
+    (tmp_path / "zapomni_plugin_torn-1.0.dist-info" / "entry_points.txt").write_text("[anything]\nwhat is this?\n")
+    shadowed = tmp_path / "later" / "zapomni_plugin_twice-0.9.dist-info"
+    shadowed.mkdir(parents=True)
+    (shadowed / "METADATA").write_text("Name: zapomni-plugin-twice\nVersion: 0.9\n")
+    (shadowed / "entry_points.txt").write_text("[zapomni.plugins]\ntwice = zapomni_plugin_twice\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(shadowed.parent)])
+    assert [one.version for one in discover() if one.name == "twice"] == ["1.0"]
+
+
+@pytest.mark.parametrize(
+    ("source", "cause", "fix"),
+    [
+        (
+            "import nothing_of_the_kind.at_all",
+            "No module named 'nothing_of_the_kind'",
+            "-m pip install nothing-of-the-kind (what has the module nothing_of_the_kind may be called otherwise",
+        ),
+        (
+            "from zapomni_core.plugins import hookimpl",
+            "No module named 'zapomni_core.plugins'",
+            "a plugin imports what it needs from zapomni_core.plugin",
+        ),
+        (
+            "import pydantic.nowhere",
+            "No module named 'pydantic.nowhere'",
+            "there is no module pydantic.nowhere in pydantic, which is installed: check the spelling",
+        ),
+        (
+            "import zapomni_plugin_broken.part",
+            "No module named 'zapomni_plugin_broken.part'",
+            "is missing: ",
+        ),
+        (
+            "import sys\nsys.exit('bye')",
+            "SystemExit: bye (zapomni_plugin_broken.py:2: sys.exit('bye'))",
+            "must not exit",
+        ),
+        ("x = 1 / 0", "ZeroDivisionError: division by zero (zapomni_plugin_broken.py:1: x = 1 / 0)", "disable it"),
+        (
+            "x = 1\ndef f(:",
+            "SyntaxError: invalid syntax (zapomni_plugin_broken.py:2: def f(:)",
+            "disable it",
+        ),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt", "disable it"),
+        (
+            "import json\njson.loads('')",
+            "JSONDecodeError: Expecting value: line 1 column 1 (char 0) (zapomni_plugin_broken.py:2: json.loads(''))",
+            "disable it",
+        ),
+        (
+            "import pydantic\npydantic.create_model('Wrong', a=(object(), 1))",
+            "(zapomni_plugin_broken.py:2: pydantic.create_model('Wrong', a=(object(), 1)))",
+            "disable it",
+        ),
+        (
+            "raise ValueError('one\\n\\ntwo')",
+            "ValueError: one two (zapomni_plugin_broken.py:1: raise ",
+            "disable it",
+        ),
+        (
+            "from zapomni_core.plugin import SomethingOfNextYear",
+            "cannot import name 'SomethingOfNextYear'",
+            "written for a newer or an older one, update Zapomni or the plugin",
+        ),
+        (
+            "from zapomni_core.plugin import hookimp",
+            "cannot import name 'hookimp'",
+            "zapomni_core.plugin has no hookimp; did you mean hookimpl?",
+        ),
+        (
+            "from zapomni_core.plugin import NewJob",
+            "cannot import name 'NewJob'",
+            "import NewJob from zapomni_core.plugin.jobs",
+        ),
+        (
+            "from zapomni_core.plugin.jobs import NewJobb",
+            "cannot import name 'NewJobb'",
+            "zapomni_core.plugin.jobs has no NewJobb; did you mean NewJob?",
+        ),
+    ],
+)
+def test_an_import_that_fails_is_reported_with_the_authors_line_and_a_fix(installed, source, cause, fix):
+    installed("broken", source)
+    installed("good")
+    app = load_installed("broken", "good")
+    report = failure(app, "broken")
+    assert report.stage == "import"
+    assert cause in report.cause
+    assert fix in report.fix
+    assert app.report.get("good").state == "loaded"
+
+
+@pytest.mark.parametrize(
+    ("target", "cause", "fix"),
+    [
+        (
+            "zapomni_plugin_broken:nowhere",
+            "its entry point names 'zapomni_plugin_broken:nowhere', but zapomni_plugin_broken has no nowhere",
+            'correct it, as in broken = "zapomni_plugin_broken", and install the plugin again',
+        ),
+        (
+            "zapomni-plugin-broken",
+            "its entry point names 'zapomni-plugin-broken', which is not a module name",
+            'name a module as it is imported, as in broken = "zapomni_plugin_broken", and install it again',
+        ),
+    ],
+)
+def test_an_entry_point_that_leads_nowhere_is_an_import_failure_that_quotes_it(installed, target, cause, fix):
+    installed("broken", "", target=target)
+    report = failure(load_installed("broken"), "broken")
+    assert (report.stage, report.cause, report.fix) == ("import", cause, fix)
+
+
+def test_an_entry_point_to_an_object_of_the_module_is_that_plugin(installed):
+    installed(
+        "good",
+        "import types\ninner = types.SimpleNamespace(plugin=types.ModuleType('x'))",
+        target="zapomni_plugin_good:inner.plugin",
+    )
+    assert load_installed("good").report.get("good").state == "loaded"
+
+
+def test_a_plugin_in_a_project_with_an_environment_inside_is_told_by_its_own_line(tmp_path):
+    library = tmp_path / ".venv" / "lib" / "site-packages"
+    library.mkdir(parents=True)
+    (library / "fragile.py").write_text("def use():\n    raise RuntimeError('broken')\n")
+    file = tmp_path / "mine.py"
+    file.write_text(f"import sys\nsys.path.append({str(library)!r})\nimport fragile\nfragile.use()\n")
+    app = App()
+    with pytest.raises(ConfigurationError):
+        app.load([from_file(file)])
+    assert failure(app, "mine").cause == "RuntimeError: broken (mine.py:4: fragile.use())"
+
+
+def test_a_plugin_whose_own_module_is_missing_is_to_be_installed_again(installed):
+    installed("broken", "", target="no_such_module")
+    fix = failure(load_installed("broken"), "broken").fix
+    assert fix.startswith("its own module no_such_module is missing: ")
+    assert fix.endswith(" -m pip install --force-reinstall zapomni-plugin-broken")
+
+
+def test_an_import_that_hangs_is_left_out_after_its_limit_and_the_others_are_taken(installed):
+    release = threading.Event()
+    sys.modules["_release"] = type("Release", (), {"event": release})
+    try:
+        installed("slow", "from _release import event\nevent.wait(30)")
+        installed("zebra")
+        app = load_installed("slow", "zebra", plugins={"import_seconds": 1})
+        assert "took longer than 1 s" in failure(app, "slow").cause
+        assert "plugins.import_seconds" in failure(app, "slow").fix
+        assert app.report.get("zebra").state == "loaded"
+    finally:
+        release.set()
+        del sys.modules["_release"]
+
+
+def test_what_is_to_be_done_meanwhile_is_done_only_where_an_import_takes_long(installed, monkeypatch):
+    release = threading.Event()
+    monkeypatch.setitem(sys.modules, "_release", type("Release", (), {"event": release}))
+    monkeypatch.setattr("zapomni_core.host.loading.SEQUENTIAL_SECONDS", 30)
+    installed("quick")
+    App().load([one for one in discover() if one.name == "quick"], meanwhile=lambda: pytest.fail("nothing takes long"))
+    monkeypatch.setattr("zapomni_core.host.loading.SEQUENTIAL_SECONDS", 0.05)
+    installed("slow", "from _release import event\nevent.wait(30)")
+    app = build_app(
+        Settings.model_validate({"plugins": {"import_seconds": 30}}),
+        plugins=[one for one in discover() if one.name == "slow"],
+        meanwhile=release.set,
+    )
+    assert app.report.get("slow").state == "loaded"
+
+
+@pytest.mark.parametrize("name", ["2cool", "hello"])
+def test_a_file_whose_name_will_not_do_is_to_be_renamed(tmp_path, name):
+    file = tmp_path / f"{name}.py"
+    file.touch()
+    app = App()
+    with pytest.raises(ConfigurationError, match="failed at discover"):
+        app.load([Found("hello", plugin=offering()), from_file(file)])
+    report = app.report.plugins[-1]
+    assert report.fix.startswith("rename the file")
+    assert "entry point" not in report.fix
+
+
+def as_dict_config_does():
+    logging.getLogger("zapomni.app").disabled = True
+
+
+@pytest.mark.parametrize("silence", [as_dict_config_does, logging.disable])
+def test_a_plugin_that_sets_logging_up_its_own_way_silences_no_report(caplog, silence):
+    @hookimpl
+    def zapomni_tools():
+        silence()
+        raise RuntimeError
+
+    load(guest=offering(zapomni_tools=zapomni_tools))
+    assert [record.plugin for record in caplog.records if record.message == "plugin_failed"] == ["guest"]
+
+
+def test_a_plugin_without_hooks_is_told_that_it_offers_nothing(caplog):
+    forgetful = ModuleType("forgetful")
+    forgetful.greet = make_tool("greet")
+    app = load(forgetful=forgetful, good=offering())
+    assert app.report.get("forgetful").state == "loaded"
+    [warning] = app.report.get("forgetful").warnings
+    assert warning.startswith("it implements no hook")
+    assert app.report.get("good").warnings == []
+    logged = [(one.plugin, one.warning) for one in caplog.records if one.message == "plugin_warning"]
+    assert logged == [("forgetful", warning)]
+
+
+@pytest.mark.parametrize("hook", ["zapomni_settings", "zapomni_providers", "zapomni_tools", "zapomni_middleware"])
+def test_a_hook_that_returns_nothing_is_asked_whether_it_lacks_a_return(caplog, hook):
+    plugin = ModuleType("forgetful")
+    setattr(plugin, hook, hookimpl(specname=hook)(lambda: None))
+    app = load(forgetful=plugin)
+    report = app.report.get("forgetful")
+    assert (report.state, report.warnings) == ("loaded", [f"{hook} returned nothing: does it lack a return?"])
+    assert [one.warning for one in caplog.records if one.message == "plugin_warning"] == report.warnings
+
+
+def test_a_hook_may_offer_nothing_on_purpose():
+    nothing_to_open = hookimpl(specname="zapomni_lifespan")(lambda: None)
+    assert load(good=offering(zapomni_lifespan=nothing_to_open)).report.get("good").warnings == []
+
+
+@pytest.mark.parametrize("name", ["", " ", 5, None, ["list"]])
+def test_a_provider_that_nobody_could_choose_is_refused(name):
+    plugin = providing(Provider(kind="embedder", name=name, factory=print))
+    report = failure(load(guest=plugin), "guest")
+    assert (report.stage, report.cause) == (
+        "providers",
+        f"a provider of kind 'embedder' has an invalid name: {name!r}",
+    )
+
+
+def test_two_providers_of_one_name_in_one_plugin_are_the_authors_mistake():
+    twice = [Provider(kind="embedder", name="mine", factory=print) for _ in range(2)]
+    report = failure(load(guest=providing(*twice)), "guest")
+    assert (report.stage, report.cause) == ("providers", "it offers two parts of kind 'embedder' named 'mine'")
+
+
+def test_the_first_owner_keeps_the_name_of_a_provider():
+    mine = Provider(kind="embedder", name="mine", factory=print)
+    app = load(first=providing(mine), second=providing(mine))
+    assert failure(app, "second").cause == "embedder 'mine' already belongs to plugin 'first'"
+
+
+def test_a_provider_of_no_kind_is_refused_with_the_kinds_there_are():
+    offered = [Provider(kind="stor", name="mine", factory=lambda _: None)]
+    plugin = offering(zapomni_providers=hookimpl(specname="zapomni_providers")(lambda: offered))
+    report = failure(load(guest=plugin), "guest")
+    assert report.stage == "providers"
+    assert report.cause == "provider 'mine' has the unknown kind 'stor'"
+    assert report.fix == "the kinds are: store, embedder, extractor, job"
+
+
+def test_the_owner_of_a_tool_may_be_spelled_as_any_plugins_name():
+    settings = {"tools": {"one": {"owner": "Second-One"}}}
+    app = load(settings, first=offering(make_tool("one", "1st")), second_one=offering(make_tool("one", "2nd")))
+    assert app.registry.owner("one") == "second_one"
+
+
+def test_a_file_is_a_plugin_named_after_the_file(tmp_path):
+    file = tmp_path / "zapomni_plugin_rain-gauge.py"
+    file.write_text("from zapomni_core.plugin import hookimpl\n@hookimpl\ndef zapomni_tools():\n    return []\n")
+    app = compose({"plugins": {"policy": "allowlist"}}, files=[file])
+    assert app.report.get("rain_gauge").state == "loaded"
+
+
+@pytest.mark.parametrize("content", [None, "import nothing_of_the_kind", "not python at all"])
+def test_a_file_that_the_user_named_and_that_fails_stops_the_start(tmp_path, content):
+    file = tmp_path / "mine.py"
+    if content:
+        file.write_text(content)
+    with pytest.raises(ConfigurationError, match="plugin 'mine' failed at import"):
+        compose({"plugins": {"policy": "allowlist"}}, files=[file])
+
+
+@pytest.mark.parametrize(
+    ("require", "problem"),
+    [
+        ("guest", None),
+        ("zapomni-plugin-guest", None),
+        ("guest>=1.0,<2", None),
+        ("guest>=2", "but version 1.0 is installed"),
+        ("absent", "'absent' is required (plugins.require) and not installed"),
+        ("broken", "plugin 'broken' failed at tools"),
+        ("off", "is required (plugins.require) and disabled in the settings"),
+        ("guest>=nonsense", "no version"),
+    ],
+)
+def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
+    class Bad:
+        name = "bad"
+
+    settings = {"plugins": {"require": require if "," not in require else [require], "disable": ["off"]}}
+    app = App(Settings.model_validate(settings))
+    found = [Found("guest", "zapomni-plugin-guest", "1.0", plugin=offering())]
+    found += [Found("broken", "b", "1.0", plugin=offering(Bad())), Found("off", "o", "1.0", entry_point=object())]
+    if problem is None:
+        app.load(found)
+        assert app.report.get("guest").state == "loaded"
+    else:
+        with pytest.raises(ConfigurationError) as error:
+            app.load(found)
+        assert problem in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem"),
+    [
+        ({"store": "nowhere://x"}, "no plugin offers the store 'nowhere'; there are: sqlite"),
+        ({"embedder": "defualt"}, "no plugin offers the embedder 'defualt'; did you mean 'default'?"),
+        ({"extractor": "nobody"}, "no plugin offers the extractor 'nobody'; there are: llm, names"),
+    ],
+)
+def test_a_part_that_the_user_named_and_nobody_offers_stops_the_start(choice, problem):
+    with pytest.raises(ConfigurationError) as error:
+        compose(choice)
+    assert str(error.value) == problem
+    load(choice)  # where no installed plugin is asked, none can offer it
+
+
+def test_a_part_that_somebody_offers_stops_nothing():
+    compose({"store": "sqlite:///x.db", "embedder": "default", "extractor": "llm"})
+
+
+def test_strict_tells_all_failures_together():
+    app = App()
+    found = [Found(name, plugin=offering("no tool")) for name in ("one", "two")]
+    with pytest.raises(ConfigurationError) as error:
+        app.load(found, strict=True)
+    assert "plugin 'one' failed" in str(error.value)
+    assert "plugin 'two' failed" in str(error.value)
+
+
+class Silent:
+    stage = "observe"
+
+    def __call__(self, call, call_next):
+        return None
+
+
+class Stageless(Silent):
+    stage = "whenever"
+
+
+@pytest.mark.parametrize(
+    ("middleware", "cause"), [(Silent(), "async callable"), (Stageless(), "unknown stage 'whenever'")]
+)
+def test_a_middleware_that_cannot_work_is_refused(middleware, cause):
+    plugin = offering(
+        make_tool("fine"), zapomni_middleware=hookimpl(specname="zapomni_middleware")(lambda: [middleware])
+    )
+    app = load(guest=plugin)
+    assert cause in failure(app, "guest").cause
+    assert names(app) == []
+
+
+class Fickle:
+    """A middleware whose stage is another one each time it is asked."""
+
+    def __init__(self):
+        self._stages = iter(["observe", "no stage at all"])
+
+    @property
+    def stage(self):
+        return next(self._stages)
+
+    async def __call__(self, call, call_next):
+        return await call_next(call)
+
+
+def test_the_stage_of_a_middleware_is_read_once():
+    @hookimpl
+    def zapomni_middleware():
+        return [Fickle()]
+
+    app = load(guest=offering(make_tool("one"), zapomni_middleware=zapomni_middleware))
+    assert app.report.get("guest").middleware == ["observe Fickle"]
+    assert names(app) == ["one"]
+
+
+def test_a_lifespan_that_is_none_is_refused():
+    plugin = offering(zapomni_lifespan=hookimpl(specname="zapomni_lifespan")(lambda: 42))
+    assert "not an async context manager" in failure(load(guest=plugin), "guest").cause
+
+
+def with_lifespan(lifespan, *tools):
+    return offering(*tools, zapomni_lifespan=hookimpl(specname="zapomni_lifespan")(lifespan))
+
+
+async def test_lifespans_are_entered_on_start_and_left_in_reverse_order():
+    events = []
+
+    def noting(name):
+        @asynccontextmanager
+        async def lifespan():
+            events.append(f"open {name}")
+            yield
+            events.append(f"close {name}")
+
+        return lifespan
+
+    app = load(
+        one=with_lifespan(noting("one"), make_tool("first")), two=with_lifespan(noting("two"), make_tool("second"))
+    )
+    assert events == []
+    await app.start()
+    for name in ("first", "second"):
+        await app.dispatcher.call(name, {})
+    await app.stop()
+    assert sorted(events[:2]) == ["open one", "open two"]
+    assert events[2:] == ["close two", "close one"]
+
+
+async def test_a_call_waits_for_its_plugins_lifespan():
+    ready = asyncio.Event()
+
+    @asynccontextmanager
+    async def slow():
+        await ready.wait()
+        yield
+
+    app = load(guest=with_lifespan(slow, make_tool("patient")))
+    call = asyncio.create_task(app.dispatcher.call("patient", {}))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not call.done()
+    ready.set()
+    assert await call == ToolResult.text("done")
+    await app.stop()
+
+
+@asynccontextmanager
+async def raising():
+    raise RuntimeError("no port")
+    yield
+
+
+@asynccontextmanager
+async def exiting():
+    sys.exit(4)
+    yield
+
+
+@asynccontextmanager
+async def hanging():
+    await asyncio.Event().wait()
+    yield
+
+
+@pytest.mark.parametrize(
+    ("lifespan", "cause"),
+    [(raising, "raised RuntimeError: no port"), (exiting, "raised SystemExit: 4"), (hanging, "not ready after 0.05 s")],
+)
+async def test_a_lifespan_that_fails_withdraws_its_plugin_and_says_so(lifespan, cause, caplog):
+    changed = asyncio.Event()
+    app = load(
+        {"plugins": {"start_seconds": 0.05}},
+        ill=with_lifespan(lifespan, make_tool("ill")),
+        well=offering(make_tool("well")),
+    )
+    app.on_tools_changed = changed.set
+    waiting = await app.dispatcher.call("ill", {})
+    assert waiting["structuredContent"]["error_code"] == "PLUGIN_UNAVAILABLE"
+    await asyncio.wait_for(changed.wait(), 5)
+    assert names(app) == ["well"]
+    report = failure(app, "ill")
+    assert (report.stage, report.tools) == ("lifespan", [])
+    assert cause in report.cause
+    [logged] = [one for one in caplog.records if one.message == "plugin_withdrawn"]
+    told = ("ill", "lifespan", report.cause, report.fix)
+    assert (logged.plugin, logged.stage, logged.cause, logged.fix) == told
+    with pytest.raises(UnknownToolError):
+        await app.dispatcher.call("ill", {})
+    assert (await app.dispatcher.call("well", {}))["isError"] is False
+    assert not app.failed_requirement.is_set()
+    await app.stop()
+
+
+async def test_a_required_plugin_whose_lifespan_fails_asks_the_server_to_end():
+    app = load({"plugins": {"require": ["ill"]}}, ill=with_lifespan(raising))
+    await app.start()
+    await asyncio.wait_for(app.failed_requirement.wait(), 5)
+    assert failure(app, "ill").stage == "lifespan"
+    await app.stop()
+
+
+@pytest.mark.parametrize(
+    "raised", [RuntimeError("late"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), OnItsOwn()]
+)
+async def test_a_lifespan_that_fails_to_close_is_told_and_stops_no_other(raised, caplog):
+    closed = []
+
+    @asynccontextmanager
+    async def bad():
+        yield
+        raise raised
+
+    @asynccontextmanager
+    async def good():
+        yield
+        closed.append("good")
+
+    app = load(good=with_lifespan(good, make_tool("one")), zbad=with_lifespan(bad, make_tool("two")))
+    for name in ("one", "two"):
+        await app.dispatcher.call(name, {})
+    await app.stop()
+    assert closed == ["good"]
+    assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
+    assert (
+        app.report.get("zbad")
+        .warnings[0]
+        .startswith(f"its lifespan did not close well: mend its closing, it raised {type(raised).__name__}")
+    )
+
+
+async def ignore_cancellation(until):
+    while not until.is_set():
+        with contextlib.suppress(asyncio.CancelledError):
+            await until.wait()
+
+
+async def test_a_lifespan_that_ignores_its_limit_holds_up_no_call(monkeypatch):
+    monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(lifespans, "CANCEL_SECONDS", 0.05)
+
+    release = asyncio.Event()
+
+    @asynccontextmanager
+    async def stubborn():
+        await ignore_cancellation(release)
+        yield
+
+    class Passing:
+        stage = "observe"
+
+        async def __call__(self, call, call_next):
+            return await call_next(call)
+
+    @hookimpl
+    def zapomni_middleware():
+        return [Passing()]
+
+    ill = with_lifespan(stubborn, make_tool("ill"))
+    ill.zapomni_middleware = zapomni_middleware
+    app = load({"plugins": {"start_seconds": 0.05}}, ill=ill, well=offering(make_tool("well")))
+    assert (await app.dispatcher.call("well", {}))["isError"] is False
+    assert "not ready after 0.05 s" in failure(app, "ill").cause
+    await app.stop()
+    release.set()
+
+
+async def test_a_lifespan_that_never_closes_is_left_behind(monkeypatch):
+    monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(lifespans, "CANCEL_SECONDS", 0.05)
+    release = asyncio.Event()
+
+    @asynccontextmanager
+    async def stubborn():
+        yield
+        await ignore_cancellation(release)
+
+    app = load(guest=with_lifespan(stubborn, make_tool("one")))
+    await app.dispatcher.call("one", {})
+    await app.stop()
+    release.set()
+    assert app.report.get("guest").warnings == [
+        "its lifespan did not close well: mend its closing, it was not done after 0.05 s"
+    ]
+
+
+async def test_a_lifespan_that_opens_after_its_limit_is_closed_again():
+    closed = asyncio.Event()
+
+    @asynccontextmanager
+    async def late():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        yield
+        closed.set()
+
+    app = load({"plugins": {"start_seconds": 0.05}}, guest=with_lifespan(late))
+    await app.start()
+    await asyncio.wait_for(closed.wait(), 5)
+    assert failure(app, "guest").stage == "lifespan"
+    await app.stop()
+
+
+async def test_a_task_group_inside_a_lifespan_may_fail_and_the_lifespan_is_left(caplog):
+    left = asyncio.Event()
+
+    async def crash():
+        raise RuntimeError("worker")
+
+    @asynccontextmanager
+    async def working():
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(crash())
+                yield
+        finally:
+            left.set()
+
+    app = load(guest=with_lifespan(working))
+    await app.start()
+    await asyncio.wait_for(left.wait(), 5)
+    await app.stop()
+    assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
+
+
+async def test_stopping_before_a_lifespan_is_ready_cancels_it():
+    cancelled = asyncio.Event()
+
+    @asynccontextmanager
+    async def slow():
+        try:
+            await asyncio.Event().wait()
+            yield
+        finally:
+            cancelled.set()
+
+    app = load(guest=with_lifespan(slow))
+    await app.start()
+    await asyncio.sleep(0)
+    await app.stop()
+    assert cancelled.is_set()

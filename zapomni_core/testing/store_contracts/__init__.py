@@ -1,0 +1,23 @@
+"""Contract suites for stores: subclass one, say how to make your store, and pytest collects its tests.
+
+```python
+class TestMyStore(MemoryStoreContract):
+    async def make_store(self, tmp_path):
+        return MyStore(tmp_path / "memories")
+```
+"""
+
+from zapomni_core.testing.store_contracts.graph import GraphStoreContract
+from zapomni_core.testing.store_contracts.jobs import JobStoreContract
+from zapomni_core.testing.store_contracts.memories import FileStoreContract, MemoryStoreContract
+from zapomni_core.testing.store_contracts.reembedding import ReembeddingContract
+from zapomni_core.testing.store_contracts.sessions import ConversationStoreContract
+
+__all__ = [
+    "ConversationStoreContract",
+    "FileStoreContract",
+    "GraphStoreContract",
+    "JobStoreContract",
+    "MemoryStoreContract",
+    "ReembeddingContract",
+]

@@ -1,0 +1,1 @@
+"""Analyses texts: search terms, and the chunks that are embedded and found."""
