@@ -23,7 +23,7 @@ QUESTIONS = {
     "telephone": "Who can be called at {}?",
     "surname": "To which practice did Doctor {} move?",
 }
-EACH, NAMED, ASKED = 120, 40, 20
+EACH, NAMED, ASKED = 300, 40, 20
 
 
 def identifiers(kind, chance):
@@ -46,7 +46,7 @@ def kept():
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engine(kept, tmp_path_factory):
-    """A store with the default embedder and 600 identifiers; some are also named in a sentence, which is not so bare."""
+    """A store with the default embedder and 1,500 identifiers; some are also named in a sentence, which is not so bare."""
     engine = MemoryEngine(store=SQLiteStore(tmp_path_factory.mktemp("identifiers") / "memory.db"))
     texts = [one for made in kept.values() for one in made]
     texts += [KINDS[kind][1].format(one) for kind, made in kept.items() for one in made[:NAMED]]
