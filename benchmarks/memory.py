@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 from texts import joined, pieces, questions
 
-from zapomni_core.adding import prepare
 from zapomni_core.embedding import DefaultEmbedder
-from zapomni_core.engine import MemoryEngine
+from zapomni_core.memory.add import prepare
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_db.records import Question, TermCounts
 from zapomni_db.sqlite import SQLiteStore
 

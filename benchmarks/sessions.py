@@ -27,7 +27,7 @@ from texts import pieces
 from zapomni_core import MemoryEngine, MemoryManager
 from zapomni_core.plugin import Provider
 from zapomni_core.plugin.jobs import Postpone
-from zapomni_core.provider import Providers
+from zapomni_core.providers import Providers
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.app import App, build_app
     from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_core.sessions import (
         AgentResponse,
         ApprovalRequest,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentResponse",
+    "App",
     "ApprovalRequest",
     "ConfigurationError",
     "DatabaseError",
@@ -33,15 +35,17 @@ __all__ = [
     "Settings",
     "ToolGapReport",
     "ValidationError",
+    "build_app",
 ]
 
 _HOMES = {
     "AgentResponse": "zapomni_core.sessions",
+    "App": "zapomni_core.app",
     "ApprovalRequest": "zapomni_core.sessions",
     "ConfigurationError": "zapomni_core.errors",
     "DatabaseError": "zapomni_core.errors",
     "Document": "zapomni_core.sessions",
-    "MemoryEngine": "zapomni_core.engine",
+    "MemoryEngine": "zapomni_core.memory.engine",
     "MemoryManager": "zapomni_core.sessions",
     "Message": "zapomni_core.sessions",
     "ProcessingError": "zapomni_core.errors",
@@ -49,6 +53,7 @@ _HOMES = {
     "Settings": "zapomni_core.settings",
     "ToolGapReport": "zapomni_core.sessions",
     "ValidationError": "pydantic",
+    "build_app": "zapomni_core.app",
 }
 
 

@@ -1,23 +1,23 @@
-"""Puts everything together: settings, engine, plugins, tools, dispatch. The one place where that happens."""
+"""The composition: `build_app` makes settings, engine, plugins, tools and dispatch into an app."""
 
 import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zapomni_core.dispatch.dispatcher import Dispatcher
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, PluginError
-from zapomni_core.host.discovery import Found, bare_name
+from zapomni_core.host.discovery import Found, bare_name, discover
 from zapomni_core.host.lifespans import Lifespans
 from zapomni_core.host.loading import Loader, Offer
 from zapomni_core.host.registry import CheckedTool, ToolRegistry
 from zapomni_core.host.report import HostReport, PluginReport
+from zapomni_core.memory.components import Components
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.models import HostStats
-from zapomni_core.provider import Kind, Providers
-from zapomni_core.providers import zapomni_lifespan
+from zapomni_core.providers import Kind, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.telemetry import NO_TELEMETRY, Telemetry
 
@@ -29,18 +29,49 @@ log = logging.getLogger("zapomni.app")
 T = TypeVar("T")
 
 
+def build_app(
+    settings: Settings | None = None,
+    *,
+    engine: Any = None,
+    plugins: Sequence[Found] | None = None,
+    strict: bool = False,
+    program: str = "",
+    insist: bool = True,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> "App":
+    """Build the app that the server, the command line, tests and programs use.
+
+    `engine` replaces the engine that the settings describe. `plugins` are the plugins to load: the installed ones unless
+    given. `program` is the name in the history of memories for what no client asked for. Raises ConfigurationError if
+    something that the user chose failed, with `strict` also for any other plugin; without `insist`, that is `app.problem`.
+    `meanwhile` is called if an import takes long.
+    """
+    app = App(settings, engine)
+    if components := _given(app.engine, "components", Components):
+        components.program = program or components.program
+    try:
+        app.load(discover() if plugins is None else plugins, strict=strict, meanwhile=meanwhile)
+    except ConfigurationError as error:
+        if insist:
+            raise
+        app.problem = str(error)
+    return app
+
+
 class App:
     """A composed Zapomni: its tools can be listed and called; nothing is open before `start`."""
 
     def __init__(self, settings: Settings | None = None, engine: Any = None) -> None:
         self.settings = settings or _given(engine, "settings", Settings) or Settings()
+        self.problem: str | None = None
         self._providers = _given(engine, "providers", Providers) or Providers()
-        self._builds_parts = engine is None
-        self.engine = engine if engine is not None else MemoryEngine(self.settings, self._providers)
-        with suppress(AttributeError):  # any object may stand in for an engine
-            self.engine.host_stats = self.host_stats
+        self._builds_components = engine is None
+        self.engine = engine if engine is not None else MemoryEngine(self.settings, providers=self._providers)
+        if components := _given(self.engine, "components", Components):
+            components.host_stats = self.host_stats
         self.registry = ToolRegistry()
         self._telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
+        self._is_serving = False
         self._loading: asyncio.Task[None] | None = None
         self.dispatcher = Dispatcher(
             self.registry,
@@ -51,32 +82,30 @@ class App:
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.failed_requirement: asyncio.Event = asyncio.Event()
         self._loader = Loader(self.engine, self.settings, self.registry, self.dispatcher, self._providers)
-        if isinstance(engine, MemoryEngine):  # it does its jobs, whether or not plugins are loaded
-            self._loader.lifespans["builtin"] = zapomni_lifespan(engine)
         self._lifespans = Lifespans(self._loader.lifespans, self.settings.plugins.start_seconds)
 
     @property
     def report(self) -> HostReport:
-        """What became of each plugin."""
+        """The state of each plugin."""
         return self._loader.report
 
     @property
     def commands(self) -> "Commands":
-        """What plugins add to the command line."""
+        """The plugins' commands."""
         return self._loader.commands
 
     def offer(self, plugin: PluginReport) -> Offer:
-        """What a plugin that is reported on was found to be: its object, its settings, what it offers."""
+        """A reported plugin's object, its settings and what it offers."""
         return self._loader.offer(plugin)
 
     def load(
         self, found: Sequence[Found], *, strict: bool = False, meanwhile: Callable[[], object] = lambda: None
     ) -> None:
-        """Load plugins. Soft for what was found; a ConfigurationError for what was chosen and failed.
+        """Load plugins. A broken plugin is reported; ConfigurationError if something that the user chose failed.
 
-        `meanwhile` is called where an import takes long.
+        `meanwhile` is called if an import takes long.
         """
-        with _hearing_our_loggers():
+        with _loggers_kept():
             self._loader.load(found, meanwhile)
         for plugin in self.report.in_state("failed"):
             log.warning("plugin_failed", extra=_failure(plugin))
@@ -84,27 +113,31 @@ class App:
             for warning in plugin.warnings:
                 log.warning("plugin_warning", extra={"plugin": plugin.name, "warning": warning})
         problems = _broken_choices(self.settings, self.report, found, strict=strict)
-        if self._builds_parts and any(one.entry_point for one in found):  # else nobody was asked for parts
-            problems += _missing_parts(self.settings, self._providers, self.report.in_state("failed"))
-        if self._builds_parts:
-            problems += _unusable_parts(self.settings, self._providers)
+        if self._builds_components and any(one.entry_point for one in found):  # else no plugin was asked for components
+            problems += _missing_components(self.settings, self._providers, self.report.in_state("failed"))
+        if self._builds_components:
+            problems += _unusable_components(self.settings, self._providers)
         if problems:
             raise ConfigurationError("\n".join(problems))
 
     def host_stats(self) -> HostStats:
-        """What `get_stats` tells of the host: every plugin, and what became of the calls."""
+        """The host's part of `get_stats`: every plugin, and counts of calls."""
         return HostStats(
             plugins=tuple(one.as_told_to_clients() for one in self.report),
             calls={name: counts.as_dict() for name, counts in self.dispatcher.counts.items()},
         )
 
     async def start(self, *, bundled: bool = True) -> None:
-        """Open the plugins' lifespans in the background; without those of bundled plugins, which begin to do jobs.
+        """Open the plugins' lifespans in the background, load telemetry, and run jobs from now on.
 
-        What telemetry needs is loaded beside them, where calls are to come.
+        Without `bundled`, only the lifespans of other plugins are opened: a command looks whether they can be.
         """
-        if bundled and self.settings.telemetry.enabled and self._loading is None:
-            self._loading = asyncio.create_task(self._telemetry.load(), name="telemetry")
+        if bundled and not self._is_serving:
+            self._is_serving = True
+            if self.settings.telemetry.enabled:
+                self._loading = asyncio.create_task(self._telemetry.load(), name="telemetry")
+            if isinstance(self.engine, MemoryEngine):
+                self.engine.serve_jobs()
         left_out = set() if bundled else {one.name for one in self.report if one.bundled}
         self._lifespans.start(self._lost, left_out)
 
@@ -160,17 +193,17 @@ class App:
             report.fail(failure)
             if _is_required(report, self.settings):
                 self.failed_requirement.set()
-        told: dict[str, Any] = {"plugin": plugin, "stage": failure.stage, "cause": str(failure), "fix": failure.fix}
+        fields: dict[str, Any] = {"plugin": plugin, "stage": failure.stage, "cause": str(failure), "fix": failure.fix}
         refuses_calls = any(link.plugin == plugin for link in self.dispatcher.links)
-        log.error("plugin_withdrawn", extra=told | {"refuses_calls": refuses_calls})
+        log.error("plugin_withdrawn", extra=fields | {"refuses_calls": refuses_calls})
         self.on_tools_changed()
 
 
 @contextmanager
-def _hearing_our_loggers() -> Iterator[None]:
-    """What plugins do to logging while they are loaded silences none of our loggers.
+def _loggers_kept() -> Iterator[None]:
+    """Keep Zapomni's loggers enabled, whatever plugins do to logging while they are loaded.
 
-    `logging.config.dictConfig` disables every logger that was there before, unless it is told otherwise, and
+    `logging.config.dictConfig` disables every logger that was there before, by default, and
     `logging.disable` disables all.
     """
     disabled = logging.root.manager.disable
@@ -182,13 +215,13 @@ def _hearing_our_loggers() -> Iterator[None]:
 
 
 def _given(engine: Any, name: str, kind: type[T]) -> T | None:
-    """What a given engine has; None where it is no engine of ours, or a mock."""
+    """An attribute of a given engine; None if it is not of that type, as with a mock."""
     value = getattr(engine, name, None)
     return value if isinstance(value, kind) else None
 
 
 def _nothing() -> None:
-    """An engine that has nothing to close."""
+    """The `close` of an engine that has none."""
 
 
 def _timeouts(settings: Settings) -> Mapping[str, float]:
@@ -198,32 +231,32 @@ def _timeouts(settings: Settings) -> Mapping[str, float]:
 def _broken_choices(settings: Settings, report: HostReport, found: Sequence[Found], *, strict: bool) -> list[str]:
     named_files = {str(one.target) for one in found if one.file}
     problems = [
-        _tell(one)
+        _problem(one)
         for one in report.in_state("failed")
         if strict or one.source in named_files or _is_required(one, settings)
     ]
     return problems + [problem for entry in settings.plugins.require if (problem := _unmet(entry, report))]
 
 
-def _missing_parts(settings: Settings, providers: Providers, failed: Sequence[PluginReport]) -> list[str]:
-    """The parts that the user named and nobody offers, and the plugins that failed, one of which might have."""
-    missing = [problem for kind, name in _chosen(settings) if (problem := providers.lack(kind, name))]
+def _missing_components(settings: Settings, providers: Providers, failed: Sequence[PluginReport]) -> list[str]:
+    """The components in the settings that no plugin offers, and the plugins that failed, one of which might offer them."""
+    missing = [problem for kind, name in _chosen(settings) if (problem := providers.missing(kind, name))]
     if missing and failed:
         missing.append(f"{len(failed)} failed ({', '.join(one.name for one in failed)}), run: zapomni doctor")
     return missing
 
 
-def _unusable_parts(settings: Settings, providers: Providers) -> list[str]:
-    """Why parts of guests that the user named cannot be had. Ours are built when they are needed."""
+def _unusable_components(settings: Settings, providers: Providers) -> list[str]:
+    """Why plugins' components in the settings cannot be built. Built-in ones are built when they are needed."""
     from zapomni_core.providers import BUILT_IN
 
     offered = [providers.get(kind, name) for kind, name in _chosen(settings) if providers.offers(kind, name)]
-    of_guests = [one for one in offered if one not in BUILT_IN]
-    return [problem for one in of_guests if (problem := providers.problem(one.kind, one.name, settings))]
+    of_plugins = [one for one in offered if one not in BUILT_IN]
+    return [problem for one in of_plugins if (problem := providers.problem(one.kind, one.name, settings))]
 
 
 def _chosen(settings: Settings) -> list[tuple[Kind, str]]:
-    """The parts that the user named."""
+    """The components that the user chose."""
     named: dict[Kind, str | None] = {
         "store": settings.store and settings.store.partition("://")[0],
         "embedder": settings.embedder,
@@ -236,7 +269,7 @@ def _failure(plugin: PluginReport) -> dict[str, str | None]:
     return {"plugin": plugin.name, "stage": plugin.stage, "cause": plugin.cause, "fix": plugin.fix}
 
 
-def _tell(plugin: PluginReport) -> str:
+def _problem(plugin: PluginReport) -> str:
     return f"plugin '{plugin.name}' failed at {plugin.stage}: {plugin.cause} (fix: {plugin.fix})"
 
 
@@ -245,7 +278,7 @@ def _is_required(plugin: PluginReport, settings: Settings) -> bool:
 
 
 def _unmet(requirement: str, report: HostReport) -> str | None:
-    """Why a required plugin is missing; None where it is there, or was told of as failed."""
+    """Why a required plugin is missing; None if it is there, or was reported as failed."""
     named = [one for one in report if _found(one).is_called([bare_name(requirement)])]
     if not named:
         return f"plugin '{requirement}' is required (plugins.require) and not installed"

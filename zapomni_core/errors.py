@@ -1,25 +1,38 @@
-"""What can go wrong above the store.
+"""What can go wrong above the store, and what a client may know of it.
 
 Exception
 ├── DatabaseError            (from zapomni_db) the store cannot be reached, or refused what was asked of it
 └── ZapomniError
-    ├── ConfigurationError   a setting is wrong, or names something that nobody offers
+    ├── ConfigurationError   a setting is wrong, or names something that no plugin offers
     ├── ProcessingError      text could not be chunked, embedded or searched
-    │   └── EmbedderMissingError  (a ConfigurationError too) nobody offers the embedder that made the store's vectors
+    │   └── EmbedderMissingError  (a ConfigurationError too) no plugin offers the embedder that made the store's vectors
     ├── LLMUnavailableError  the language model gave no answer; `failure` says why
     ├── ToolError            a tool refuses on purpose; its message is meant for the client
     ├── UnknownToolError     no tool has that name
     ├── PluginError          a plugin cannot be taken; names its stage and the next step
-    └── ContractError        a plugin author's mistake, told where it was made
+    └── ContractError        a plugin author's mistake, raised where it was made
 """
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from zapomni_db.errors import DatabaseError
+from zapomni_db.errors import (
+    DatabaseError,
+    EmbedderMismatchError,
+    InvalidInputError,
+    JobNotFoundError,
+    MemoryNotFoundError,
+    StoreDamagedError,
+    StoreFullError,
+    StoreReplacedError,
+    StoreTooNewError,
+    StoreUnavailableError,
+)
 
 if TYPE_CHECKING:
     from zapomni_core.llm.classifier import LLMFailure
+    from zapomni_core.responses import ErrorResponse, ErrorType
 
 __all__ = [
     "ConfigurationError",
@@ -40,7 +53,7 @@ class ZapomniError(Exception):
 
 
 class ConfigurationError(ZapomniError):
-    """A setting is wrong, or names something that nobody offers."""
+    """A setting is wrong, or names something that no plugin offers."""
 
 
 class ProcessingError(ZapomniError):
@@ -48,7 +61,7 @@ class ProcessingError(ZapomniError):
 
 
 class EmbedderMissingError(ConfigurationError, ProcessingError):
-    """Nobody offers the embedder that made the store's vectors. It fails as any embedder does, and says the way out."""
+    """No plugin offers the embedder that made the store's vectors. The message says what to do."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -108,3 +121,97 @@ class PluginError(ZapomniError):
 
 class ContractError(ZapomniError):
     """A plugin author's mistake in something the author wrote: a signature, a hook, a settings model."""
+
+
+RETRY = "Database temporarily unavailable. Please retry in a few seconds."
+RETRY_SECONDS = 5
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class _Kind(NamedTuple):
+    """How a failure is reported. Without a message here, the exception's own is used, with paths masked."""
+
+    error_type: "ErrorType"
+    error_code: str
+    status_code: int
+    recoverable: bool = False
+    retry_after_seconds: float | None = None
+    message: str | None = None
+
+
+# Their messages are safe to show: they name a field and a rule, an ID that the caller sent, a setting, or what to do.
+KINDS: dict[type[Exception], _Kind] = {
+    InvalidInputError: _Kind("validation", "INVALID_ARGUMENTS", 400, recoverable=True),
+    MemoryNotFoundError: _Kind("not_found", "MEMORY_NOT_FOUND", 404, recoverable=True),
+    JobNotFoundError: _Kind("not_found", "JOB_NOT_FOUND", 404, recoverable=True),
+    EmbedderMismatchError: _Kind("database", "EMBEDDER_MISMATCH", 503),
+    StoreDamagedError: _Kind("database", "STORE_DAMAGED", 503),
+    StoreTooNewError: _Kind("database", "STORE_TOO_NEW", 503),
+    StoreReplacedError: _Kind("database", "STORE_REPLACED", 503),
+    StoreFullError: _Kind("database", "STORE_FULL", 503, recoverable=True),
+    StoreUnavailableError: _Kind("database", "STORE_UNAVAILABLE", 503, True, RETRY_SECONDS),
+    DatabaseError: _Kind("database", "DATABASE_UNAVAILABLE", 503, True, RETRY_SECONDS, RETRY),
+    ConfigurationError: _Kind("internal", "CONFIGURATION", 503),
+}
+
+
+def describe_failure(error: BaseException, generic: str) -> "ErrorResponse":
+    """The response for an exception; with the generic message unless its own is meant for the client."""
+    try:
+        return _described(error, generic)
+    except Exception:  # noqa: BLE001 (a plugin's exception may fail even in __str__)
+        return _response(_Kind("internal", "INTERNAL_ERROR", 500), generic)
+
+
+def flaw_of(error: BaseException) -> str | None:
+    """What is wrong with a ToolError's fields; None if nothing is. Never quotes them."""
+    if not isinstance(error, ToolError):
+        return None
+    suggestion, recoverable = getattr(error, "suggestion", None), getattr(error, "recoverable", True)
+    if not isinstance(suggestion, str | None):
+        return f"the suggestion of its ToolError is {type(suggestion).__name__}, not text, and was left out"
+    if not isinstance(recoverable, bool):
+        return f"'recoverable' of its ToolError is {type(recoverable).__name__}, neither True nor False"
+    if _SURROGATES.search(f"{error}{suggestion}"):
+        return "the text of its ToolError has characters that cannot be sent, and they were replaced"
+    return None
+
+
+def writable(text: str) -> str:
+    """The text with lone surrogates replaced, which cannot be sent; file names that are not UTF-8 have them."""
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _described(error: BaseException, generic: str) -> "ErrorResponse":
+    if isinstance(error, ToolError):
+        kind = _Kind("refused", "REFUSED", 400, bool(getattr(error, "recoverable", True)))
+        return _response(kind, str(error), getattr(error, "suggestion", None))
+    if isinstance(error, LLMUnavailableError):
+        failure = error.failure
+        kind = _Kind("llm_unavailable", failure.code, 503, failure.recoverable, failure.retry_after_seconds)
+        return _response(kind, failure.message, failure.suggestion)
+    for cls, kind in KINDS.items():
+        if isinstance(error, cls):
+            return _response(kind, without_paths(str(error)))
+    ours: ErrorType = "processing" if isinstance(error, ProcessingError) else "internal"
+    return _response(_Kind(ours, f"{ours.upper()}_ERROR", 500), generic)
+
+
+def _response(kind: _Kind, message: str, suggestion: Any = None) -> "ErrorResponse":
+    from zapomni_core.responses import ErrorResponse
+
+    shown = writable(kind.message or message)
+    advice = writable(suggestion) if isinstance(suggestion, str) else None
+    return ErrorResponse(**kind._asdict() | {"message": shown, "suggestion": advice})
+
+
+# Zapomni's messages quote paths with blanks as a shell does.
+_QUOTED = r"""(?<!\w)'[^'\n/\\]*[/\\][^'\n]*'(?:"'"'[^'\n]*')*(?!\w)"""
+_WEB = r"(?P<web>https?://(?![^\s'\",;]*[@?])[^\s'\",;]+)"  # not a path, and without a secret
+_PLAIN = r"(?<![\w.])(?:[A-Za-z]:)?[/\\][^\s'\",;]*[^\s'\",;.:)]"
+_PATH = re.compile(f"{_WEB}|{_QUOTED}|{_PLAIN}")
+
+
+def without_paths(text: str) -> str:
+    """The text with paths masked; the log has them."""
+    return _PATH.sub(lambda found: found["web"] or "…", text)

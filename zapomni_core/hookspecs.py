@@ -12,12 +12,13 @@ import pluggy
 from pydantic import BaseModel
 
 from zapomni_core.dispatch.middleware import Middleware
-from zapomni_core.engine import MemoryEngine
-from zapomni_core.provider import Provider
 from zapomni_core.tool import Tool
 
 if TYPE_CHECKING:
     import click
+
+    from zapomni_core.memory.engine import MemoryEngine
+    from zapomni_core.providers import Provider
 
 PROJECT = "zapomni"
 
@@ -36,7 +37,7 @@ def zapomni_settings() -> type[BaseModel]:
 
 
 @hookspec
-def zapomni_providers(settings: Any) -> Iterable[Provider]:
+def zapomni_providers(settings: Any) -> "Iterable[Provider]":
     """Return providers of stores, embedders, extractors and kinds of jobs.
 
     The user chooses one by its name in the settings; its factory is called when it is first needed. Providers of all
@@ -46,7 +47,7 @@ def zapomni_providers(settings: Any) -> Iterable[Provider]:
 
 
 @hookspec
-def zapomni_tools(engine: MemoryEngine, settings: Any) -> Iterable[Tool]:
+def zapomni_tools(engine: "MemoryEngine", settings: Any) -> Iterable[Tool]:
     """Return the tools that a language model may call.
 
     Each tool is checked against the rules of the registry. If one breaks a rule, or has the name of another plugin's tool,
@@ -56,7 +57,7 @@ def zapomni_tools(engine: MemoryEngine, settings: Any) -> Iterable[Tool]:
 
 
 @hookspec
-def zapomni_middleware(engine: MemoryEngine, settings: Any) -> Iterable[Middleware]:
+def zapomni_middleware(engine: "MemoryEngine", settings: Any) -> Iterable[Middleware]:
     """Return middleware that runs around every call of a tool: observers, transforms and guards.
 
     `stage` says which. If a transform or guard cannot start or fails, calls are refused.
@@ -65,7 +66,7 @@ def zapomni_middleware(engine: MemoryEngine, settings: Any) -> Iterable[Middlewa
 
 
 @hookspec
-def zapomni_commands(engine: MemoryEngine, settings: Any) -> "Iterable[click.Command]":
+def zapomni_commands(engine: "MemoryEngine", settings: Any) -> "Iterable[click.Command]":
     """Return click commands and groups that become commands of `zapomni`.
 
     Import click inside the hook, because a server does not need it. A command must not be `async def`, which click does
@@ -75,7 +76,7 @@ def zapomni_commands(engine: MemoryEngine, settings: Any) -> "Iterable[click.Com
 
 
 @hookspec
-def zapomni_lifespan(engine: MemoryEngine, settings: Any) -> AbstractAsyncContextManager[None]:
+def zapomni_lifespan(engine: "MemoryEngine", settings: Any) -> AbstractAsyncContextManager[None]:
     """Return an async context manager that is open while the server runs, or None.
 
     It is entered in the background at the start; calls of the plugin's tools wait for it. If it raises or takes too long,

@@ -1,4 +1,4 @@
-"""What the engine gives back."""
+"""Results of the engine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ Verdict = Literal["good", "weak", "nothing relevant"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryResult:
-    """A memory that was added, or that was there already; it is kept and can be found, whatever the status.
+    """A memory that was added, or that existed already; it is stored and can be found, whatever the status.
 
-    `degraded` and `queued` say that it was not read for entities, because of the `failure` if there was one; a queued one
-    is read by the job. `left_out` counts what a model named and the text does not show. `facts_moved` and `facts_dropped`
-    are stated facts of the memory that it replaces.
+    With `degraded` and `queued` nothing was extracted from it, because of the `failure` if there was one; with `queued` the
+    job does that. `left_out` counts what a model named and the text does not show. `facts_moved` and `facts_dropped` are
+    stated facts of the memory that it replaces.
     """
 
     memory_id: str
@@ -38,7 +38,7 @@ class MemoryResult:
 
     @property
     def moved_facts(self) -> str:
-        """What became of the facts of the memory that it replaces, in words; empty where that had none."""
+        """The moved and dropped facts in words; empty if the replaced memory had none."""
         moved = _counted(self.facts_moved, "fact moved to this version", "facts moved to this version")
         dropped = _counted(
             self.facts_dropped,
@@ -53,8 +53,8 @@ def _counted(count: int, one: str, more: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadMemory:
-    """A memory that was not read for entities."""
+class UnextractedMemory:
+    """A memory that was not extracted from."""
 
     memory_id: str
     text_preview: str
@@ -63,7 +63,7 @@ class UnreadMemory:
 
 @dataclass(frozen=True, slots=True)
 class Reprocessing:
-    """Jobs that were queued to read memories, how many others wait already, and how many memories have no job yet."""
+    """Jobs that were queued to extract from memories, how many others wait already, and how many memories have no job yet."""
 
     jobs: Sequence[Job]
     waiting: int = 0
@@ -72,7 +72,7 @@ class Reprocessing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHit:
-    """A memory that was found, by its best chunk. `copies` are memories that were left out because they say the same."""
+    """A memory that was found, with its best chunk. `copies` are memories with the same text, which were left out."""
 
     memory_id: str
     text: str
@@ -111,7 +111,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostStats:
-    """What the host around an engine knows: plugins and what became of them, calls by tool."""
+    """The state of the plugins around an engine, and counts of calls by tool."""
 
     plugins: tuple[Mapping[str, Any], ...] = ()
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class HostStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStats:
-    """How much one workspace holds, and with what."""
+    """Counts and sizes of one workspace, and the state of store, embedder and language model."""
 
     total_memories: int
     total_chunks: int

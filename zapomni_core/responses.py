@@ -1,11 +1,17 @@
-"""The four answers a bundled tool can give, as structured content beside the readable text."""
+"""The four answers a bundled tool can give, error results, and checks of what tools return."""
 
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
-_TOLD = {"title", "description", "default"}
+from zapomni_core.host.schemas import is_json
+from zapomni_core.tool import ToolResult
+
+if TYPE_CHECKING:
+    from zapomni_core.host.registry import CheckedTool
+
+_ANNOTATIONS = {"title", "description", "default"}
 
 ErrorType = Literal[
     "validation", "not_found", "refused", "processing", "database", "llm_unavailable", "timeout", "plugin", "internal"
@@ -32,7 +38,7 @@ _NEXT_STEPS = {
 
 
 def _if_it_applies(description: str, **rules: Any) -> Any:
-    """A field that is left out of the answer where it has nothing to say."""
+    """A field that is left out of the answer if it is None."""
     return Field(default=None, exclude_if=lambda value: value is None, description=description, **rules)
 
 
@@ -45,7 +51,7 @@ class _Response(BaseModel):
 
 
 class _Delayed(_Response):
-    """What is said where a part is missing because something was away."""
+    """Fields that say why a part is missing."""
 
     error_code: str | None = _if_it_applies("Why a part is missing, stable for programs.")
     suggestion: str | None = _if_it_applies("What to do about that.")
@@ -113,14 +119,87 @@ def response_schema(*kinds: type[BaseModel]) -> dict[str, Any]:
 @cache
 def _schema_of(kind: type[BaseModel]) -> dict[str, Any]:
     """The schema of one kind; made once, because all tools share the common kinds, and every start waits for it."""
-    schema: dict[str, Any] = _checked_part(kind.model_json_schema(mode="serialization"))
+    schema: dict[str, Any] = _without_annotations(kind.model_json_schema(mode="serialization"))
     return schema
 
 
-def _checked_part(schema: Any) -> Any:
-    """A schema without what nobody checks an answer by: half of its size, which every client is sent."""
+def _without_annotations(schema: Any) -> Any:
+    """A schema without titles, descriptions and defaults: half its size, and it is sent to every client."""
     if isinstance(schema, dict):
         return {
-            key: _checked_part(value) for key, value in schema.items() if key not in _TOLD or isinstance(value, dict)
+            key: _without_annotations(value)
+            for key, value in schema.items()
+            if key not in _ANNOTATIONS or isinstance(value, dict)
         }
-    return [_checked_part(one) for one in schema] if isinstance(schema, list) else schema
+    return [_without_annotations(one) for one in schema] if isinstance(schema, list) else schema
+
+
+ERROR_KEY = "zapomni/error"
+_PARTS: dict[Any, dict[str, type]] = {
+    "text": {"text": str},
+    "image": {"data": str, "mimeType": str},
+    "audio": {"data": str, "mimeType": str},
+    "resource_link": {"uri": str, "name": str},
+    "resource": {"resource": dict},
+}
+_BESIDE_CONTENT = {"isError", "structuredContent", "_meta"}
+
+
+def check_result(result: Any, tool: "CheckedTool") -> str | None:
+    """What is wrong with a tool's result; None if nothing is. Never quotes it: results are private."""
+    problem = _shape_problem(result)
+    if problem or tool.output_schema is None:
+        return problem
+    if result.get("isError") and "structuredContent" not in result:
+        return None
+    if "structuredContent" not in result:
+        return "structuredContent is missing, though the tool has an output_schema"
+    error = next(tool.output_validator.iter_errors(result["structuredContent"]), None)
+    if error is None:
+        return None
+    place = "/".join(["structuredContent", *map(str, error.absolute_path)])
+    return f"{place} breaks '{error.validator}' of the output_schema"
+
+
+def error_result(error: ErrorResponse, tool: "CheckedTool | None" = None) -> dict[str, Any]:
+    """The result for a failure: readable, and structured if the tool's output schema admits it."""
+    record = error.model_dump(mode="json")
+    text = f"Error: {error.message}" + (f" {error.suggestion}" if error.suggestion else "")
+    if tool is None or _admits(tool, record):
+        return ToolResult.error(text, structured=record)
+    return ToolResult.error(text, meta={ERROR_KEY: record})
+
+
+def _admits(tool: "CheckedTool", record: dict[str, Any]) -> bool:
+    try:
+        return tool.output_validator is None or bool(tool.output_validator.is_valid(record))
+    except RecursionError:  # a schema that refers to itself without end
+        return False
+
+
+def _shape_problem(result: Any) -> str | None:
+    if not isinstance(result, dict):
+        return f"it is {type(result).__name__}, not a dict"
+    if not isinstance(result.get("content"), list):
+        return "'content' must be a list"
+    if unknown := set(result) - _BESIDE_CONTENT - {"content"}:
+        return f"it has an unknown key {min(map(repr, unknown))[:50]}"
+    if not isinstance(result.get("isError", False), bool):
+        return "'isError' must be true or false"
+    for key in ("_meta", "structuredContent"):
+        if not isinstance(result.get(key, {}), dict):
+            return f"'{key}' must be a dict"
+    for number, part in enumerate(result["content"]):
+        if problem := _part_problem(part):
+            return f"content[{number}] {problem}"
+    return None if is_json(result) else "it cannot be sent as JSON"
+
+
+def _part_problem(part: Any) -> str | None:
+    wanted = _PARTS.get(part.get("type")) if isinstance(part, dict) and isinstance(part.get("type"), str) else None
+    if wanted is None:
+        return f"must be a dict whose type is one of {', '.join(_PARTS)}"
+    for key, kind in wanted.items():
+        if not isinstance(part.get(key), kind):
+            return f"must have '{key}' of type {kind.__name__}"
+    return None

@@ -32,7 +32,7 @@ def format_memory(memory: "Memory", width: int | None = None, least: int = 30) -
 
     The text is cut to the width, but keeps at least ``least`` characters.
     """
-    from zapomni_core.intake import preview
+    from zapomni_core.memory.content import preview
 
     about = (
         memory.id,

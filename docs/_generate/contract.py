@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from zapomni_core import errors as core_errors
 from zapomni_core import plugin, testing
-from zapomni_core.failures import KINDS
+from zapomni_core.errors import KINDS
 from zapomni_core.host.discovery import discover
 from zapomni_core.host.hooks import SPECS, implements
 

@@ -12,10 +12,10 @@ import os
 import sys
 from pathlib import Path
 
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.jobs import Kinds
 from zapomni_core.jobs.worker import Worker
-from zapomni_core.provider import Provider, Providers
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.providers import Provider, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.records import NewJob

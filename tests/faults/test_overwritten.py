@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from zapomni_core.engine import MemoryEngine
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.errors import StoreReplacedError, StoreUnavailableError

@@ -8,8 +8,8 @@ import pytest
 
 from tests.collector import collecting
 from zapomni_core.app import App
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ProcessingError, UnknownToolError
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.errors import InvalidInputError

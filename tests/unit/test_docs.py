@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from tests.e2e.venvs import build_venv
 from tests.e2e.wire import environment
 from zapomni_core import errors, plugin, testing
-from zapomni_core.app import App
+from zapomni_core.app import build_app
 from zapomni_core.host import registry, schemas
 from zapomni_core.host.discovery import discover
 from zapomni_core.host.hooks import SPECS
@@ -264,8 +264,7 @@ def test_links_lead_to_files(page):
 
 def everything_that_can_be_typed() -> click.Group:
     """Our own commands and those of the plugins that are installed here, which are ours."""
-    app = App()
-    app.load(discover())
+    app = build_app(plugins=discover())
     brought = app.commands
     return click.Group("zapomni", {**cli.commands, **{name: brought.get(name) for name in brought}}, params=cli.params)
 

@@ -38,9 +38,13 @@ class Call:
 
 @dataclass(slots=True, kw_only=True)
 class CallContext:
-    """The context of a running tool: its call, its client, and a way to report progress."""
+    """The context of a running tool: its call, its client, its workspace, and a way to report progress.
+
+    An empty workspace is the one in the settings.
+    """
 
     call: Call
+    workspace: str = ""
     started: float = field(default_factory=time.perf_counter)
     on_progress: ReportProgress = ignore_progress
     extend: Callable[[], None] = lambda: None

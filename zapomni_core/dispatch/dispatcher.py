@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from zapomni_core.content import content_problem
 from zapomni_core.dispatch.arguments import ArgumentProblem, check_arguments, problem_of
 from zapomni_core.dispatch.call import (
     Call,
@@ -33,10 +32,10 @@ from zapomni_core.dispatch.middleware import (
     origin_of,
 )
 from zapomni_core.dispatch.watchdog import watched
-from zapomni_core.failures import describe_failure, flaw_of, writable
+from zapomni_core.errors import describe_failure, flaw_of, writable
 from zapomni_core.host.registry import CheckedTool, ToolRegistry
-from zapomni_core.responses import ErrorResponse, ErrorType
-from zapomni_core.results import ERROR_KEY, check_result, error_result
+from zapomni_core.responses import ERROR_KEY, ErrorResponse, ErrorType, check_result, error_result
+from zapomni_core.tool import content_problem
 from zapomni_db.errors import InvalidInputError
 
 log = logging.getLogger("zapomni.dispatch")
@@ -137,12 +136,13 @@ class Dispatcher:
         *,
         call_id: str = "",
         client: str = "",
+        workspace: str = "",
         on_progress: ReportProgress = ignore_progress,
     ) -> Result:
-        """Run one call. Raises UnknownToolError if no tool has that name."""
+        """Run one call; in a workspace of its own where one is given. Raises UnknownToolError if no tool has that name."""
         owner = self._registry.owner(name)
         call = Call(id=call_id or new_call_id(), name=name, arguments=arguments, plugin=owner or "", client=client)
-        context = CallContext(call=call, on_progress=on_progress)
+        context = CallContext(call=call, workspace=workspace, on_progress=on_progress)
         token = call_context.set(context)
         failure: str | None = "cancelled"
         try:

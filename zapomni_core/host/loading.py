@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from zapomni_core.dispatch.dispatcher import Dispatcher
 from zapomni_core.dispatch.middleware import STAGES, Link
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import PluginError
 from zapomni_core.host.commands import Commands
 from zapomni_core.host.discovery import Found, name_problem, refusal
@@ -21,7 +20,8 @@ from zapomni_core.host.importing import BackgroundCall, Import, SequentialWait
 from zapomni_core.host.registry import CheckedTool, ToolRegistry, check_description, check_tool
 from zapomni_core.host.report import HostReport, PluginReport
 from zapomni_core.host.tracebacks import quoted
-from zapomni_core.provider import KINDS, Provider, Providers
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.providers import KINDS, Provider, Providers
 from zapomni_core.settings import Settings, ToolSettings, normalise
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Work that is done later: kinds of jobs, which plugins may bring, and the worker that does them."""
+"""Background jobs: their kinds, which plugins can add, and the worker that runs them."""
 
 from zapomni_core.jobs.kinds import JobKind, JobProgress, Kinds, Postpone
 

@@ -1,4 +1,4 @@
-"""Kinds of jobs: what a provider of kind `job` makes."""
+"""Kinds of jobs: the objects that providers of kind `job` make."""
 
 import asyncio
 import inspect
@@ -8,35 +8,37 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from zapomni_core.errors import ContractError, ProcessingError
 from zapomni_core.host.importing import BackgroundCall
-from zapomni_core.provider import ProviderContext, Providers
+from zapomni_core.providers import ProviderContext, Providers
 from zapomni_core.settings import Settings
 from zapomni_db.records import Job
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
 
 JobProgress = Callable[[float | None, str], Awaitable[None]]
 
+EMBED = "embed"
+"""The kind of the jobs that embed what was stored without vectors."""
 DEFAULT_EXTRACTOR = "names"
 """The extractor that `build_graph` uses where the settings name none. The plugin graph offers it."""
 MAKE_SECONDS = 5.0
-"""For a factory: what takes longer belongs in `run`."""
+"""The limit for a factory; slow work belongs in `run`."""
 
 
 class JobKind(Protocol):
-    """Does the jobs of one kind. A job may be begun twice, after a crash: what it does must have its effect once."""
+    """Runs the jobs of one kind. After a crash a job may run twice, so running it again must be harmless."""
 
     async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any] | None:
-        """Do one job, and return its result as plain JSON.
+        """Run one job, and return its result as plain JSON.
 
-        `engine` is bound to the job's workspace. `progress(fraction, message)` tells how far it is, from 0 to 1. Raise
-        Postpone where what the job needs is away; any other exception is a failed attempt, and is tried again later.
+        `engine` is bound to the job's workspace. `progress(fraction, message)` reports how far it is, from 0 to 1. Raise
+        Postpone if something that the job needs is away; any other exception is a failed attempt, which is retried.
         """
         ...
 
 
-class Postpone(Exception):  # noqa: N818 - it is no error: the job waits, and has not been tried
-    """Raised by a kind when what a job needs is away: it is tried again after so many seconds, and that is no attempt."""
+class Postpone(Exception):  # noqa: N818 - not an error: the job waits
+    """Raise it if something that a job needs is away: it is run again after so many seconds, and no attempt is counted."""
 
     def __init__(self, seconds: float, reason: str) -> None:
         if not isinstance(seconds, int | float) or not math.isfinite(seconds):
@@ -49,14 +51,14 @@ class Postpone(Exception):  # noqa: N818 - it is no error: the job waits, and ha
 
 
 def kind_by(kind: str, extractor: str) -> str:
-    """The kind of jobs that only a process does whose extractor has that name: `extract:llm`."""
+    """The kind of jobs that only processes with that extractor run: `extract:llm`."""
     return f"{kind}:{extractor}"
 
 
 class Kinds:
-    """The kinds of jobs that can be done here, by name; each is made when a job of it comes first.
+    """The kinds of jobs that this process runs, by name; each is built for its first job.
 
-    `extractor` names the one that reads memories here: jobs that are for another one are left to others.
+    `extractor` is the name of this process's extractor: jobs for another one are left to other processes.
     """
 
     def __init__(self, providers: Providers, settings: Settings, extractor: str = DEFAULT_EXTRACTOR) -> None:
@@ -67,22 +69,22 @@ class Kinds:
 
     @property
     def names(self) -> list[str]:
-        """The kinds that are offered now, and those of them that are for this extractor."""
+        """The kinds that are offered now, alone and for this extractor."""
         offered = self._providers.names("job")
         return offered + [kind_by(name, self._extractor) for name in offered]
 
     def does(self, kind: str) -> bool:
-        """Whether jobs of a kind are done here."""
+        """Whether jobs of a kind are run here."""
         name, mark, extractor = kind.partition(":")
         return self._providers.offers("job", name) and (not mark or extractor == self._extractor)
 
     def owner(self, kind: str) -> str | None:
-        """The plugin that does the jobs of a kind; None where it is not known."""
+        """The plugin that offers a kind; None if it is unknown."""
         name = kind.partition(":")[0]
         return self._providers.owner(self._providers.get("job", name)) if self._providers.offers("job", name) else None
 
     async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any]:
-        """The result of a job; ProcessingError where its kind cannot do any, or returned what is no result."""
+        """Run a job and return its result; ProcessingError if its kind cannot be built, or returns something else."""
         running: Any = (await self._made(job.kind)).run(engine, job, progress)
         if not inspect.isawaitable(running):
             raise self._unusable(job.kind, "its 'run' is no 'async def'")
@@ -92,7 +94,7 @@ class Kinds:
         return result or {}
 
     async def _made(self, kind: str) -> JobKind:
-        """What does the jobs of a kind, whichever extractor they are for. A factory that raised is asked again."""
+        """The object for a kind, whichever extractor it is for. A factory that raised is called again."""
         name = kind.partition(":")[0]
         call = self._calls.get(name) or self._begin(name)
         if not call.is_done:
@@ -105,7 +107,7 @@ class Kinds:
         return self._checked(kind, call.result)
 
     def _begin(self, name: str) -> BackgroundCall:
-        """Let a factory begin, in a thread: the event loop must not wait for it."""
+        """Call the factory in a thread: the event loop must not wait for it."""
         factory, context = self._providers.get("job", name).factory, ProviderContext(settings=self._settings)
         self._calls[name] = BackgroundCall(lambda: factory(context))
         return self._calls[name]

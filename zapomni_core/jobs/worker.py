@@ -1,26 +1,100 @@
-"""The worker: claims jobs one after the other and does them, as long as its process lives."""
+"""The worker: claims jobs one after the other and runs them."""
 
 import asyncio
 import logging
 import os
+import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from zapomni_core.dispatch.watchdog import watched
-from zapomni_core.errors import ProcessingError
-from zapomni_core.failures import writable
-from zapomni_core.jobs.embedding import KIND as EMBED
-from zapomni_core.jobs.kinds import Kinds, Postpone
-from zapomni_core.jobs.lease import Lease
-from zapomni_core.jobs.trying import seconds_after, told
-from zapomni_db.errors import DatabaseError
+from zapomni_core.errors import ProcessingError, ZapomniError, writable
+from zapomni_core.jobs.kinds import EMBED, Kinds, Postpone
+from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_db.records import Job
 from zapomni_db.store import JobStore
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
+
+FIRST_SECONDS = 2.0
+LONGEST_SECONDS = 600.0
+JITTER = 0.25
+LONGEST_ERROR = 500
+_DOUBLINGS = 20  # enough for the longest; a job may have been tried any number of times
+
+_SAFE_TO_SHOW = (ZapomniError, DatabaseError, InvalidInputError)
+
+
+def seconds_after(attempts: int) -> float:
+    """The delay after so many attempts: doubled each time, with 25 % jitter."""
+    seconds = min(FIRST_SECONDS * 2.0 ** min(attempts - 1, _DOUBLINGS), LONGEST_SECONDS)
+    return seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
+
+
+def error_text(error: BaseException) -> str:
+    """The text to store for a failure: its type, and its message only if Zapomni wrote it, since others may quote a memory."""
+    name = type(error).__name__
+    text = " ".join(str(error).split()) if isinstance(error, _SAFE_TO_SHOW) else ""
+    return writable(f"{name}: {text}"[:LONGEST_ERROR] if text else name)
+
+
+log = logging.getLogger("zapomni.jobs")
+
+PROGRESS_SECONDS = 1.0
+"""Between two writes of progress, however often a job reports it."""
+
+
+class Lease:
+    """A worker's hold on the job that it runs: renewed every third of its time, and when there is progress to write."""
+
+    def __init__(self, jobs: JobStore, job: Job, worker: str, seconds: float) -> None:
+        self._jobs = jobs
+        self._job = job
+        self._worker = worker
+        self._seconds = seconds
+        self._ends = time.monotonic() + seconds
+        self._fraction: float | None = None
+        self._message = ""
+        self._has_progress = asyncio.Event()
+
+    async def progress(self, fraction: float | None, message: str = "") -> None:
+        """Set how far the job is. It is written with the next renewal: at once, unless there has just been one."""
+        self._fraction = None if fraction is None else min(max(float(fraction), 0.0), 1.0)
+        self._message = writable(message or "")
+        self._has_progress.set()
+
+    async def keep(self) -> None:
+        """Renew the lease until it is lost: taken over by another worker, or not renewed in time."""
+        await self._until_progress()
+        while await self._renew():
+            await asyncio.sleep(min(PROGRESS_SECONDS, self._seconds / 3))
+            await self._until_progress()
+
+    async def _renew(self) -> bool:
+        """Whether the job is still this worker's; a store that is briefly unreachable does no harm."""
+        begun = time.monotonic()
+        self._has_progress.clear()
+        try:
+            kept = await self._jobs.renew(
+                self._job.id, self._worker, self._seconds, progress=self._fraction, message=self._message
+            )
+        except DatabaseError:
+            log.warning("job_lease_not_renewed", exc_info=True, extra={"job": self._job.id, "kind": self._job.kind})
+            return time.monotonic() < self._ends
+        self._ends = begun + self._seconds
+        return kept
+
+    async def _until_progress(self) -> None:
+        try:
+            async with asyncio.timeout(self._seconds / 3):
+                await self._has_progress.wait()
+        except TimeoutError:
+            return
+
 
 log = logging.getLogger("zapomni.jobs")
 
@@ -34,15 +108,15 @@ MOST_REVIVED = 10_000
 
 
 class LostLeaseError(Exception):
-    """The job is another worker's by now."""
+    """Another worker has taken the job over."""
 
 
 class EndingError(Exception):
-    """The worker is asked to end."""
+    """The worker is ending."""
 
 
 class Worker:
-    """Does jobs of these kinds, one at a time, of the workspaces it is told to serve: others may have models of their own.
+    """Does jobs of these kinds, one at a time, of the workspaces that it serves.
 
     Any number of workers in any number of processes may serve a workspace.
 
@@ -82,28 +156,28 @@ class Worker:
         self._woken.set()
 
     def serve(self, engine: "MemoryEngine") -> None:
-        """Do jobs of this engine's workspace too."""
+        """Run jobs of this engine's workspace too."""
         if engine.workspace not in self._engines:
             self._engines[engine.workspace] = engine
             self.wake()
 
     def end(self) -> None:
-        """Ask it to end: a job that runs is cancelled and given back."""
+        """End soon: a job that runs is cancelled and given back."""
         self._ending.set()
         self._woken.set()
 
     @property
     def is_ending(self) -> bool:
-        """Whether it was asked to end."""
+        """Whether `end` was called."""
         return self._ending.is_set()
 
     @property
     def stop_seconds(self) -> float:
-        """How long it may take to end: a job that runs is given back, and a store that does not answer is not waited for."""
+        """How long to wait for the end: a job that runs is given back; a store that does not answer is not waited for."""
         return STOP_SECONDS if self._is_busy else IDLE_STOP_SECONDS
 
     async def run(self, delay: float = 0.0) -> None:
-        """Do jobs until it is asked to end; from so many seconds on, unless it is woken before."""
+        """Run jobs until `end` is called; starts after a delay unless it is woken."""
         if delay:
             await self._wait(delay)
         is_away = False
@@ -113,13 +187,13 @@ class Worker:
                 await self._turn()
                 is_away = False
             except DatabaseError as error:
-                # The traceback is told once: a store may be away all night, and is looked for every half minute.
+                # One traceback: a store may be unreachable all night, and is tried every half minute.
                 log.warning("jobs_out_of_reach", exc_info=not is_away, extra={"error": type(error).__name__})
                 is_away = True
                 await self._rest(None)
 
     async def finish(self, kind: str) -> None:
-        """Do the jobs of one kind that are due now, unless it is asked to end."""
+        """Run the jobs of one kind that are due now, unless `end` is called."""
         while not self._ending.is_set():
             claimed = await self._claim([kind])
             if claimed is None:
@@ -127,7 +201,7 @@ class Worker:
             await self._begin(*claimed)
 
     async def _turn(self) -> None:
-        """Do the next job, or rest until there may be one."""
+        """Run the next job, or wait until there may be one."""
         await self._engine.measure_queue()
         for engine in [*self._engines.values()]:
             await self._revive(engine)
@@ -139,9 +213,9 @@ class Worker:
             await self._rest(min(filter(None, due), default=None))
 
     async def _revive(self, engine: "MemoryEngine") -> None:
-        """Let jobs that were postponed be tried now: a process that begins may have what the last one lacked.
+        """Make postponed jobs due: a new process may have what the last one lacked.
 
-        So is the making of vectors where it failed for good, but not where it ended its processes: it would end this one too.
+        Failed embedding jobs are queued again too, except those that crashed their processes.
         """
         workspace = engine.workspace
         if workspace in self._revived:
@@ -169,7 +243,7 @@ class Worker:
         self._is_busy = False
 
     async def _rest(self, due: datetime | None) -> None:
-        """Wait until it is woken or a job is due, but look now and then: other processes queue jobs too, and die."""
+        """Wait until it is woken or a job is due, but look regularly: other processes queue jobs too, and crash."""
         await self._wait(self._next_pause(due))
 
     async def _wait(self, seconds: float) -> None:
@@ -199,7 +273,7 @@ class Worker:
             await self._fail(engine.jobs, job, error)
 
     async def _attempt(self, engine: "MemoryEngine", job: Job) -> Mapping[str, Any]:
-        """The result of a job, while its lease is kept and the worker is not asked to end."""
+        """The result of a job, while its lease holds and the worker is not ending."""
         if job.attempts > self._attempts:
             raise ProcessingError(f"its process ended {self._attempts} times while it ran")
         lease = Lease(engine.jobs, job, self.name, self._lease_seconds)
@@ -233,15 +307,15 @@ class Worker:
             await jobs.release(job.id, self.name, later, writable(wish.reason))
 
     async def _fail(self, jobs: JobStore, job: Job, error: BaseException) -> None:
-        """Try it again later, or never, if that was the last attempt."""
+        """Retry the job later, unless that was the last attempt."""
         retry_at = None
         if job.attempts < self._attempts:
             retry_at = self._clock() + timedelta(seconds=self._delay(job.attempts))
-        await jobs.fail(job.id, self.name, told(error), retry_at)
+        await jobs.fail(job.id, self.name, error_text(error), retry_at)
 
 
 def _outcome(running: "asyncio.Task[Mapping[str, Any]]", keeping: "asyncio.Task[None]") -> Mapping[str, Any]:
-    """What became of a job: its result, or an exception that says why there is none."""
+    """The result of a job, or an exception that says why there is none."""
     if running.cancelled():
         raise ProcessingError("it was cancelled, not by its worker")
     if running.done():

@@ -5,11 +5,11 @@ Stores, embedders, extractors, jobs, the graph and sessions have modules of thei
 
 from zapomni_core.dispatch.call import Call, CallContext, current_call
 from zapomni_core.dispatch.middleware import CallNext, Middleware
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import DatabaseError, ProcessingError, ToolError, UnknownToolError
 from zapomni_core.hookspecs import hookimpl
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.models import EngineStats, MemoryResult, SearchHit, SearchResult
-from zapomni_core.provider import Provider, ProviderContext
+from zapomni_core.providers import Provider, ProviderContext
 from zapomni_core.responses import DegradedResponse, ErrorResponse, QueuedResponse, SuccessResponse, response_schema
 from zapomni_core.tool import Tool, ToolResult, tool
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from zapomni_core.embedding import Embedder
-from zapomni_core.errors import ProcessingError, ZapomniError
-from zapomni_core.masking import without_paths
+from zapomni_core.errors import ProcessingError, ZapomniError, without_paths
 from zapomni_core.models import SearchResult
 from zapomni_core.search.answer import confidence, cut_to, make_hits, verdict
 from zapomni_core.search.score import names_known_identifier, score, without_common_words

@@ -1,4 +1,4 @@
-"""MemoryManager: conversations, documents and time over one memory, for programs that build agents."""
+"""MemoryManager: sessions, messages and documents in one memory, for programs that build agents."""
 
 import time
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from zapomni_core.engine import MemoryEngine
-from zapomni_core.intake import clean_metadata
-from zapomni_core.sessions import rules
-from zapomni_core.sessions.keeping import keep
+from zapomni_core.memory.add import add_text
+from zapomni_core.memory.content import clean_metadata
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.sessions import arguments
 from zapomni_core.sessions.models import EMBEDDING_DIMENSION, Document, Message, document_of
 
 if TYPE_CHECKING:
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
 
 
 class MemoryManager:
-    """Conversation history and documents of one workspace, in the same memory that `search_memory` searches.
+    """Sessions and documents of one workspace, in the same memory that `search_memory` searches.
 
-    Without an engine it has one of its own, with the user's settings. Every method raises ValueError where an argument breaks
-    a rule, and DatabaseError where the store fails; what was stored is durable when a method returns.
+    Without an engine it makes one with the user's settings. Every method raises ValueError if an argument breaks a rule, and
+    DatabaseError if the store fails; what was stored is durable when a method returns.
     """
 
     def __init__(self, engine: MemoryEngine | None = None, *, embedding_dimension: int = EMBEDDING_DIMENSION) -> None:
         self._engine = engine or MemoryEngine()
         self._is_owner = engine is None
-        self._dimension = rules.count_of("embedding_dimension", embedding_dimension)
+        self._dimension = arguments.count_of("embedding_dimension", embedding_dimension)
 
     async def create_session(self, user_id: str, metadata: Mapping[str, Any] | None = None) -> UUID:
         """A new session. A session is made by its first message too; this one knows its user and has metadata."""
         with self._engine.telemetry.span("memory.create_session") as span:
-            user_id, metadata = rules.user_id_of(user_id), clean_metadata(metadata)
+            user_id, metadata = arguments.user_id_of(user_id), clean_metadata(metadata)
             span.set(user_id=user_id, metadata_keys=list(metadata))
-            session = await self._sessions.create_session(self._engine.workspace, user_id, metadata)
+            session = await (await self._sessions()).create_session(self._engine.workspace, user_id, metadata)
             return UUID(session.id)
 
     async def store_message(
         self, session_id: UUID, role: str, content: str, metadata: Mapping[str, Any] | None = None
     ) -> UUID:
-        """Keep the next message of a session, as 'user', 'assistant' or 'system'; its id.
+        """Store the next message of a session, as 'user', 'assistant' or 'system'; its id.
 
-        Messages have one order, whichever process they come from. Equal messages are two messages.
+        Messages have one order, whichever process stores them. Equal messages are two messages.
         """
         with self._engine.telemetry.span("memory.store_message") as span:
-            session, role = rules.session_id_of(session_id), rules.role_of(role)
-            content, kept = rules.content_of(content), clean_metadata(metadata)
+            session, role = arguments.session_id_of(session_id), arguments.role_of(role)
+            content, kept = arguments.content_of(content), clean_metadata(metadata)
             span.set(session_id=session, role=role, content_length=len(content))
             span.set(has_metadata=bool(kept), metadata_keys=list(kept))
-            sessions, workspace = self._sessions, self._engine.workspace
+            sessions, workspace = await self._sessions(), self._engine.workspace
             write = partial(sessions.add_message, workspace, session, role)
-            added = await keep(self._engine, content, kept, write)
+            added = await add_text(self._engine, content, kept, write, kind="message")
             return UUID(added.memory_id)
 
     async def get_conversation_history(self, session_id: UUID, limit: int = 100) -> list[Message]:
-        """The last `limit` messages of a session, oldest first; none where there is no such session."""
+        """The last `limit` messages of a session, oldest first; empty if there is no such session."""
         with self._engine.telemetry.span("memory.get_conversation_history") as span:
-            session, limit = rules.session_id_of(session_id), rules.count_of("limit", limit)
+            session, limit = arguments.session_id_of(session_id), arguments.count_of("limit", limit)
             span.set(session_id=session, limit=limit)
-            found = await self._sessions.history(self._engine.workspace, session, limit)
+            found = await (await self._sessions()).history(self._engine.workspace, session, limit)
             span.set(result_count=len(found))
             parent = UUID(session)
             return [_message(one, parent) for one in found]
@@ -68,14 +68,14 @@ class MemoryManager:
     async def store_document(
         self, content: str, metadata: Mapping[str, Any] | None = None, embedding: list[float] | None = None
     ) -> UUID:
-        """Keep a document; its id. With an embedding of yours it is found by `semantic_search` too."""
+        """Store a document; its id. With an embedding of yours, `semantic_search` finds it too."""
         with self._engine.telemetry.span("memory.store_document") as span:
-            content, kept = rules.content_of(content), clean_metadata(metadata)
-            vector = None if embedding is None else rules.embedding_of("embedding", embedding, self._dimension)
+            content, kept = arguments.content_of(content), clean_metadata(metadata)
+            vector = None if embedding is None else arguments.embedding_of("embedding", embedding, self._dimension)
             span.set(content_length=len(content), has_embedding=vector is not None, metadata_keys=list(kept))
-            sessions, workspace = self._sessions, self._engine.workspace
+            sessions, workspace = await self._sessions(), self._engine.workspace
             write = partial(sessions.add_document, workspace, vector=vector)
-            added = await keep(self._engine, content, kept, write)
+            added = await add_text(self._engine, content, kept, write, kind="document")
             return UUID(added.memory_id)
 
     async def semantic_search(
@@ -89,11 +89,11 @@ class MemoryManager:
     ) -> list[tuple[Document, float]]:
         """What `semantic_search` finds, each with its cosine."""
         with self._engine.telemetry.span("memory.semantic_search") as span:
-            vector = rules.embedding_of("query_embedding", query_embedding, self._dimension)
-            top_k, wanted = rules.count_of("top_k", top_k), rules.filter_of(metadata_filters)
+            vector = arguments.embedding_of("query_embedding", query_embedding, self._dimension)
+            top_k, wanted = arguments.count_of("top_k", top_k), arguments.filter_of(metadata_filters)
             span.set(top_k=top_k, filter_count=len(metadata_filters or ()))
             started = time.perf_counter()
-            found = await self._sessions.nearest_documents(self._engine.workspace, vector, top_k, wanted)
+            found = await (await self._sessions()).nearest_documents(self._engine.workspace, vector, top_k, wanted)
             span.set(result_count=len(found), query_time_ms=round((time.perf_counter() - started) * 1000, 3))
             return [(self._document(one), cosine) for one, cosine in found]
 
@@ -110,28 +110,28 @@ class MemoryManager:
         A moment without a zone is UTC. All of them come, or the newest `limit`.
         """
         with self._engine.telemetry.span("memory.temporal_query") as span:
-            start, end = rules.range_of(start_date, end_date)
-            wanted = rules.filter_of(metadata_filters)
-            most = None if limit is None else rules.count_of("limit", limit)
+            start, end = arguments.range_of(start_date, end_date)
+            wanted = arguments.filter_of(metadata_filters)
+            most = None if limit is None else arguments.count_of("limit", limit)
             span.set(start_date=start.isoformat(), end_date=end.isoformat(), filter_count=len(metadata_filters or ()))
-            found = await self._sessions.documents_between(self._engine.workspace, start, end, wanted, most)
+            found = await (await self._sessions()).documents_between(self._engine.workspace, start, end, wanted, most)
             span.set(result_count=len(found))
             return [self._document(one) for one in found]
 
     async def health_check(self) -> dict[str, Any]:
-        """That the store answers, which one it is, and the versions of what it runs on."""
+        """Whether the store answers, its name and the versions of its software."""
         with self._engine.telemetry.span("memory.health_check") as span:
-            health = {"status": "healthy", **await self._sessions.health()}
+            health = {"status": "healthy", **await (await self._sessions()).health()}
             span.set(**health)
             return health
 
     async def close(self) -> None:
-        """Let go of the store, unless the engine was given: then it is its owner's to close. Closing twice is closing once."""
+        """Close the engine, unless it was given. Calling it twice is harmless."""
         if self._is_owner:
             await self._engine.close()
 
-    @property
-    def _sessions(self) -> "SessionStore":
+    async def _sessions(self) -> "SessionStore":
+        await self._engine.open()
         return self._engine.sessions
 
     def _document(self, found: "DocumentRecord") -> Document:

@@ -1,4 +1,4 @@
-"""What an agent exchanges with its memory and with people: sessions, messages, documents, responses and requests."""
+"""Models of sessions, messages and documents, and of what an agent exchanges with people."""
 
 from datetime import datetime
 from functools import cache

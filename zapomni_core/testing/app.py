@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from zapomni_core import providers
-from zapomni_core.app import App
+from zapomni_core.app import App, build_app
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.report import PluginReport
@@ -39,10 +39,10 @@ async def running(
     a `zapomni.toml`; without a `store`, memories are stored in a temporary directory.
     """
     with _with_store(settings or {}) as complete:
-        app = App(Settings.model_validate(complete))
         names = [name or _name_of(plugins[0]), *map(_name_of, plugins[1:])] if plugins else []
         found = [Found(called, target=repr(one), plugin=one) for called, one in zip(names, plugins, strict=True)]
-        app.load([*found, Found("builtin", target=repr(providers), plugin=providers)], strict=True)
+        found.append(Found("builtin", target=repr(providers), plugin=providers))
+        app = build_app(Settings.model_validate(complete), plugins=found, strict=True)
         try:
             await app.start()
             await app.ready()

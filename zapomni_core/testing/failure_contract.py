@@ -17,8 +17,7 @@ from zapomni_core.embedding import OnBatch
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import Extractor
 from zapomni_core.hookspecs import hookimpl
-from zapomni_core.provider import Provider, ProviderContext
-from zapomni_core.providers import make_llm_extractor
+from zapomni_core.providers import Provider, ProviderContext, make_llm_extractor
 from zapomni_core.testing.app import RunningApp, running, text_of
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.llm_server import LLMServer, refuse, stall

@@ -12,7 +12,7 @@ from zapomni_mcp.cli.options import TEXT, combined, json_object, shared_options
 from zapomni_mcp.cli.output import Progress, one_line
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_core.models import MemoryResult
 
 MAX_BYTES = 40_000_000

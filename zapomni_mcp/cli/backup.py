@@ -11,7 +11,7 @@ from zapomni_mcp.cli.errors import InvalidRequest
 from zapomni_mcp.cli.options import shared_options
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
 
 
 @click.command()

@@ -17,13 +17,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from zapomni_core.app import App
 from zapomni_core.dispatch.middleware import is_cancellation
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.registry import CheckedTool, ToolRegistry, lint, tokens
 from zapomni_core.host.report import HostReport, PluginReport
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.memory.reindex import count_outdated, count_pending
 from zapomni_core.models import EngineStats
-from zapomni_core.reindexing import count_outdated, count_pending
 from zapomni_core.settings import normalise
 from zapomni_mcp.cli.context import configure_logging, find_plugins, read_config, try_load_app
 from zapomni_mcp.cli.errors import suggestion

@@ -17,8 +17,8 @@ from zapomni_mcp.process import exit_soon
 
 if TYPE_CHECKING:
     from zapomni_core.app import App
-    from zapomni_core.engine import MemoryEngine
     from zapomni_core.host.discovery import Found
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_core.settings import Settings
     from zapomni_mcp.config import Config
 
@@ -63,15 +63,11 @@ def try_load_app(
     meanwhile: Callable[[], object] = lambda: None,
 ) -> "tuple[App, str | None]":
     """The app with every plugin that could be loaded, and the reason why the server would not start with it."""
-    from zapomni_core.app import App
+    from zapomni_core.app import build_app
 
-    app = App(settings)
-    app.engine.program = click.get_current_context().command_path
-    try:
-        app.load(found, strict=options.strict, meanwhile=meanwhile)
-    except ConfigurationError as error:
-        return app, str(error)
-    return app, None
+    program = click.get_current_context().command_path
+    app = build_app(settings, plugins=found, strict=options.strict, program=program, insist=False, meanwhile=meanwhile)
+    return app, app.problem
 
 
 def run_lifespans(app: "App", report: Callable[[], int]) -> int:

@@ -13,7 +13,7 @@ from zapomni_mcp.cli.options import shared_options
 from zapomni_mcp.cli.output import one_line
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_db.records import Memory
 
 MAX_DAYS = 36_500
@@ -143,7 +143,7 @@ def _restored_document(found: "Mapping[str, Memory]") -> dict[str, Any]:
 
 
 def _named(memory: "Memory") -> str:
-    from zapomni_core.intake import preview
+    from zapomni_core.memory.content import preview
 
     return f"{memory.id}: {one_line(preview(memory.text))}"
 

@@ -17,7 +17,7 @@ from zapomni_mcp.cli.options import TEXT, shared_options
 from zapomni_mcp.cli.output import Progress, one_line
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_core.models import MemoryResult
     from zapomni_db.records import Memory
 
@@ -72,7 +72,7 @@ def edit(
 
 def _parse(changes: Sequence[str], remove: Sequence[str], memory_id: str) -> dict[str, Any]:
     """The metadata to set."""
-    from zapomni_core.engine import INDEXED
+    from zapomni_core.memory.content import INDEXED
 
     pairs = [change.partition("=") for change in changes]
     for key, _, value in pairs:

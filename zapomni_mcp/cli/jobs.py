@@ -14,7 +14,7 @@ from zapomni_mcp.cli.options import Options, reject_before_subcommand, shared_op
 from zapomni_mcp.cli.output import Output, one_line
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_db.records import Job
 
 MAX_LISTED = 10_000
@@ -67,7 +67,7 @@ async def _select(
 
 async def _list(engine: "MemoryEngine", states: Iterable[JobState], kind: str | None, limit: int) -> "list[Job]":
     """The newest jobs. A kind includes the jobs of that kind for this extractor."""
-    kinds = [kind] if kind is None or ":" in kind else [kind, engine.reading_kind(kind)]
+    kinds = [kind] if kind is None or ":" in kind else [kind, engine.extractor_kind(kind)]
     found: dict[str, Job] = {}  # a job that changes its state meanwhile is found twice
     for state, one in product(states, kinds):
         found |= {job.id: job for job in await engine.jobs.list(engine.workspace, state=state, kind=one, limit=limit)}

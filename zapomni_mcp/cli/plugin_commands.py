@@ -25,7 +25,7 @@ def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     config = read_config(options)
     configure_logging(config)
     app = load_app(options, config.settings)
-    app.engine.program = f"{ctx.command_path} {name}"
+    app.engine.components.program = f"{ctx.command_path} {name}"
     sys.stdout = output
     command = app.commands.get(name)
     return None if command is None else _with_engine_closed(command, app, output)

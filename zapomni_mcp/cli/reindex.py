@@ -10,7 +10,7 @@ from zapomni_mcp.cli.output import Progress
 from zapomni_mcp.formatting import format_embedder
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
 
 
 @click.command()
@@ -30,7 +30,7 @@ def reindex(context: CommandContext, embedder: str | None) -> None:
     """
 
     async def work(engine: "MemoryEngine") -> int:
-        from zapomni_core.reindexing import count_outdated
+        from zapomni_core.memory.reindex import count_outdated
 
         before = (await engine.get_stats()).embedder
         outdated = await count_outdated(engine.memories, engine.workspace)

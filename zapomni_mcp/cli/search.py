@@ -15,7 +15,7 @@ from zapomni_mcp.cli.output import one_line
 from zapomni_mcp.formatting import format_embedder, format_kind, format_memory, headline
 
 if TYPE_CHECKING:
-    from zapomni_core.engine import MemoryEngine
+    from zapomni_core.memory.engine import MemoryEngine
     from zapomni_core.models import EngineStats, SearchHit, SearchResult
     from zapomni_db.records import Memory, Page
 

@@ -115,7 +115,7 @@ async def _call(app: "App", tool: str, arguments: Result, show: Callable[[Result
         result = await app.dispatcher.call(tool, arguments, client="zapomni call", on_progress=_show_progress)
         show(result)
         code = int(result["isError"])
-        await app.engine.settle()  # what is not embedded in time is left to the next search
+        await app.engine.finish_embedding()  # what is not embedded in time is left to the next search
     finally:
         await app.stop()
         exit_soon(code)  # before asyncio.run waits for the threads of its executor

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from zapomni_core.engine import LONGEST_QUERY, MOST_HITS
-from zapomni_core.intake import LONGEST_TEXT
+from zapomni_core.memory.content import LONGEST_QUERY, LONGEST_TEXT
+from zapomni_core.memory.engine import MOST_HITS
 
 PAGE = 8000
 MOST_REPROCESSED = 1000

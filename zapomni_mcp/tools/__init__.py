@@ -1,7 +1,7 @@
 """The memory tools, offered like anyone's: the bundled plugin `memory`."""
 
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.hookspecs import hookimpl
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.tool import Tool
 from zapomni_mcp.tools.add_memory import AddMemoryTool
 from zapomni_mcp.tools.delete_memory import DeleteMemoryTool, RestoreMemoryTool

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_core.engine import MemoryEngine
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.models import MemoryResult
 from zapomni_core.responses import ErrorResponse, response_schema
 from zapomni_mcp.schemas import (

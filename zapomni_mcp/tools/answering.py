@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from zapomni_core.dispatch.arguments import EMPTY, MISSING, TOO_LONG, ArgumentProblem, problem_of
-from zapomni_core.engine import MemoryEngine
-from zapomni_core.errors import LLMUnavailableError
-from zapomni_core.failures import describe_failure
+from zapomni_core.errors import LLMUnavailableError, describe_failure
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.responses import ErrorResponse, response_schema
 from zapomni_core.tool import ToolResult
 from zapomni_db.errors import InvalidInputError

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_core.masking import without_paths
+from zapomni_core.errors import without_paths
 from zapomni_db.records import Job
 from zapomni_mcp.schemas import GetJobRequest, GetJobResponse
 from zapomni_mcp.tools.answering import MemoryTool, answer

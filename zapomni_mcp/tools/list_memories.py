@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_core.intake import preview
+from zapomni_core.memory.content import preview
 from zapomni_db.records import Memory, Page
 from zapomni_mcp.formatting import format_memory
 from zapomni_mcp.schemas import ListedMemory, ListMemoriesRequest, ListMemoriesResponse

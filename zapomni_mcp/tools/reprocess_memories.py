@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_core.models import Reprocessing, UnreadMemory
+from zapomni_core.models import Reprocessing, UnextractedMemory
 from zapomni_mcp.schemas import (
     NothingToReprocess,
     ReprocessRequest,
@@ -57,7 +57,7 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
 
     async def _answer(self, request: ReprocessRequest) -> dict[str, Any]:
         if request.list_only:
-            return _listed(*await self.core_engine.list_unread(request.limit, request.memory_ids))
+            return _listed(*await self.core_engine.list_unextracted(request.limit, request.memory_ids))
         result = await self.core_engine.reprocess(request.memory_ids, request.limit)
         if not result.jobs and not result.waiting:
             message = "Nothing to do: every memory has been read for entities."
@@ -78,7 +78,7 @@ def _told(result: Reprocessing) -> str:
     return "; ".join(filter(None, [queued, waiting, left])) + "."
 
 
-def _listed(memories: Sequence[UnreadMemory], count: int) -> dict[str, Any]:
+def _listed(memories: Sequence[UnextractedMemory], count: int) -> dict[str, Any]:
     message = f"Not read for entities: {_memories(count)}." if count else "Every memory has been read for entities."
     lines = [f"{one.memory_id} · {one.created_at.date().isoformat()} · {one.text_preview}" for one in memories]
     listed = [UnreadMemoryResponse.model_validate(asdict(one)) for one in memories]

@@ -23,7 +23,7 @@ NO_EXTRACTOR = ""
 
 def build_job(engine: MemoryEngine, memory_ids: Sequence[str] = (), *, rebuild: bool = False) -> NewJob:
     """The job to queue. While it waits or runs, equal requests share it; only a worker with the same extractor runs it."""
-    kind = engine.reading_kind(KIND)
+    kind = engine.extractor_kind(KIND)
     if memory_ids:
         chosen = sorted(set(memory_ids))
         key = sha256("\n".join(chosen).encode()).hexdigest()[:32]

@@ -68,6 +68,7 @@ class GraphTool(ABC, Generic[RequestT]):
     async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer to one call."""
         started = time.perf_counter()
+        await self.engine.open()
         text, response = await self._answer(self._checked(arguments))
         structured = response.model_dump(mode="json", exclude_none=True)
         structured["processing_time_ms"] = round((time.perf_counter() - started) * 1000, 3)

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.integration.mcp.houses import HASHING, House
-from zapomni_core.engine import MemoryEngine
-from zapomni_core.provider import Providers
-from zapomni_core.providers import BUILT_IN
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.providers import BUILT_IN, Providers
 from zapomni_core.settings import Settings
 
 
@@ -21,7 +20,7 @@ async def open_house(path):
 
     def open_house(*, embedder="hashing", offered=(HASHING,), workspace="default", made=None):
         settings = Settings(store=f"sqlite://{path}", embedder=embedder, workspace=workspace)
-        opened.append(MemoryEngine(settings, Providers([*BUILT_IN, *offered]), embedder=made))
+        opened.append(MemoryEngine(settings, providers=Providers([*BUILT_IN, *offered]), embedder=made))
         return House(opened[-1])
 
     yield open_house

@@ -1,7 +1,7 @@
 """The memory tools over one real engine, and embedders that fail on purpose."""
 
 from zapomni_core.errors import ProcessingError
-from zapomni_core.provider import Provider
+from zapomni_core.providers import Provider
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_mcp.tools import (
     AddMemoryTool,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.integration.mcp.houses import FailingEmbedder, House, text_of
-from zapomni_core.engine import MemoryEngine
-from zapomni_core.provider import Provider
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.providers import Provider
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.samples import ask
 from zapomni_db.sqlite import SQLiteStore

@@ -57,7 +57,7 @@ async def test_another_process_is_counted_at_once(open_house):
 
 
 async def test_it_tells_of_plugins_that_failed_and_of_calls(house):
-    house.engine.host_stats = lambda: HostStats(plugins=(FAILED,), calls={"hello": {"calls": 2}})
+    house.engine.components.host_stats = lambda: HostStats(plugins=(FAILED,), calls={"hello": {"calls": 2}})
     result = await house.call("get_stats")
     assert text_of(result).splitlines()[-1] == "Plugin weather failed at import: no module (fix: install it)"
     told = result["structuredContent"]["statistics"]
@@ -67,7 +67,7 @@ async def test_it_tells_of_plugins_that_failed_and_of_calls(house):
 async def test_it_needs_no_embedder(open_house):
     house = open_house(embedder="default")
     assert await house.counts() == (0, 0, 0, 0)
-    assert house.engine._parts._built == []
+    assert house.engine.components._built == []
 
 
 async def test_a_file_that_is_no_store_is_told_as_what_it_is(house, path):

@@ -5,9 +5,9 @@ import mcp_types._v2026_07_28 as modern_era
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zapomni_core.content import content_problem
 from zapomni_core.host.registry import ToolRegistry
-from zapomni_core.results import check_result
+from zapomni_core.responses import check_result
+from zapomni_core.tool import content_problem
 
 BESIDE = ["annotations", "_meta", "size", "title", "description", "icons", "mimeType", "text", "name"]
 WITHIN = ["audience", "priority", "lastModified", "src", "sizes", "theme", "uri", "text", "blob", "mimeType", "_meta"]

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from zapomni_core.engine import MemoryEngine
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_mcp import MCPServer
 
 

@@ -12,10 +12,10 @@ from unittest.mock import MagicMock, Mock
 import pytest
 from mcp import MCPError
 
-from zapomni_core.app import App
+from zapomni_core.app import build_app
 from zapomni_core.dispatch.call import current_call_id
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.host.discovery import Found
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.plugin import ToolError, ToolResult, current_call, hookimpl, tool
 from zapomni_core.plugin.sessions import ToolGapReport
 from zapomni_core.testing import running
@@ -86,8 +86,7 @@ def guest(**hooks):
 @asynccontextmanager
 async def going_on(plugin):
     """An app that goes on without a plugin whose lifespan fails, as a server does."""
-    app = App()
-    app.load([Found("guest", plugin=plugin)])
+    app = build_app(plugins=[Found("guest", plugin=plugin)])
     await app.start()
     yield app
     await app.stop()
@@ -523,8 +522,7 @@ async def test_calls_without_a_transport_are_refused_where_a_guard_could_not_sta
     plugin = ModuleType("ill")
     plugin.zapomni_middleware = hookimpl(specname="zapomni_middleware")(lambda: [Guard()])
     plugin.zapomni_lifespan = hookimpl(specname="zapomni_lifespan")(ill)
-    app = App()
-    app.load([Found("ill", plugin=plugin)])
+    app = build_app(plugins=[Found("ill", plugin=plugin)])
     server = MCPServer(app.engine, app=app)
     server.register_tool(add)
     answer = await server.handle_request({"method": "tools/call", "params": {"name": "add", "arguments": {"a": 2}}})

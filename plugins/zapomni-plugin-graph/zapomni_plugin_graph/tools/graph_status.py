@@ -28,7 +28,7 @@ class GraphStatusTool(GraphTool[Request]):
     async def _answer(self, request: Request) -> tuple[str, BaseModel]:  # noqa: ARG002 (it has no arguments)
         workspace = self.engine.workspace
         counts = await self.engine.graph.counts(workspace)
-        kind = self.engine.reading_kind(KIND)
+        kind = self.engine.extractor_kind(KIND)
         job = _to_show(await self.engine.jobs.list(workspace, kind=kind, limit=LAST_JOBS))
         response = self._response(counts, job)
         lines = [response.message, job_text(job) if job else "", f"Next: {response.next_step}"]

@@ -36,7 +36,9 @@ async def test_the_users_settings_do_not_count_where_a_program_passes_its_own(wr
     assert MemoryEngine(Settings()).workspace == "default"
 
 
-def test_settings_that_are_wrong_are_refused_at_once(monkeypatch):
+async def test_settings_that_are_wrong_are_refused_on_first_use(monkeypatch):
     monkeypatch.setenv("ZAPOMNI_WORKSPACE", "x" * 65)
+    engine = MemoryEngine()
     with pytest.raises(ConfigurationError, match="workspace"):
-        MemoryEngine()
+        await engine.get_stats()
+    await engine.close()

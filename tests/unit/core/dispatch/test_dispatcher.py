@@ -10,7 +10,7 @@ from zapomni_core.dispatch.middleware import Link
 from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError, UnknownToolError
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.plugin import ToolResult, current_call
-from zapomni_core.results import ERROR_KEY
+from zapomni_core.responses import ERROR_KEY
 from zapomni_db.errors import InvalidInputError, JobNotFoundError, MemoryNotFoundError
 
 ANY_OBJECT = {"type": "object", "properties": {}}

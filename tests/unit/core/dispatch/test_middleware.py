@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from tests.unit.core.dispatch.conftest import Around
-from zapomni_core.app import App
+from zapomni_core.app import build_app
 from zapomni_core.errors import ToolError
 from zapomni_core.host.discovery import Found
 from zapomni_core.plugin import ToolResult, hookimpl, tool
@@ -96,8 +96,7 @@ class WithMore:
 
 @pytest.mark.parametrize("middleware", [WithoutNext(), WithMore()])
 def test_middleware_that_does_not_take_a_call_and_what_comes_next_is_refused(middleware):
-    app = App()
-    app.load([Found("wrong", plugin=plugin_of("wrong", zapomni_middleware=[middleware]))])
+    app = build_app(plugins=[Found("wrong", plugin=plugin_of("wrong", zapomni_middleware=[middleware]))])
     report = app.report.get("wrong")
     assert (report.state, report.stage) == ("failed", "middleware")
     assert report.cause == "it cannot be called with a call and call_next"
@@ -203,9 +202,7 @@ async def hanging():
 def protected_by(stage, lifespan):
     """A plugin with a tool and middleware whose lifespan does not open, beside the one with the tools."""
     ill = plugin_of("ill", zapomni_middleware=[Around(stage, pass_on)], zapomni_lifespan=lifespan())
-    app = App()
-    app.load([Found("hello", plugin=HELLO), Found("ill", plugin=ill)])
-    return app
+    return build_app(plugins=[Found("hello", plugin=HELLO), Found("ill", plugin=ill)])
 
 
 @pytest.mark.parametrize("stage", ["guard", "transform"])

@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.core.dispatch.conftest import Around
 from tests.unit.core.jobs.conftest import offered
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.jobs import Kinds
 from zapomni_core.jobs.worker import Worker
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.plugin import current_call, hookimpl, tool
 from zapomni_core.settings import Settings
 from zapomni_core.testing import running, text_of

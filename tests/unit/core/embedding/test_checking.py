@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ProcessingError
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore
 

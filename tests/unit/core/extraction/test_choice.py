@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.extraction.llm import LLMExtractor
-from zapomni_core.provider import Provider, ProviderContext, Providers
-from zapomni_core.providers import BUILT_IN
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.providers import BUILT_IN, Provider, ProviderContext, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.records import Extraction
@@ -35,7 +34,7 @@ class Given:
 
 async def test_without_an_extractor_in_the_settings_the_engine_uses_names():
     names = Provider(kind="extractor", name="names", factory=lambda _: Given())
-    engine = MemoryEngine(Settings(), Providers([*BUILT_IN, names]))
+    engine = MemoryEngine(Settings(), providers=Providers([*BUILT_IN, names]))
     assert engine.extractor_name == "names"
     assert (await engine.extract("text")).extractor == "given"
     await engine.close()
@@ -65,7 +64,7 @@ async def test_the_engine_uses_the_extractor_that_the_settings_name_and_makes_it
     made = []
     provider = Provider(kind="extractor", name="given", factory=lambda context: made.append(context) or Given())
     settings = Settings(extractor="given")
-    engine = MemoryEngine(settings, Providers([*BUILT_IN, provider]))
+    engine = MemoryEngine(settings, providers=Providers([*BUILT_IN, provider]))
     assert made == []
     await engine.extract("one")
     assert (await engine.extract("two")).extractor == "given"

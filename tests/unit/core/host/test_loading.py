@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from zapomni_core.app import App
+from zapomni_core.app import App, build_app
 from zapomni_core.errors import ConfigurationError, UnknownToolError
 from zapomni_core.host import lifespans
 from zapomni_core.host.discovery import Found, discover, from_file
@@ -54,16 +54,15 @@ def providing(*providers):
 
 
 def load(settings=None, **plugins):
-    app = App(Settings.model_validate(settings or {}))
-    app.load([Found(name, f"zapomni-plugin-{name}", "1.0", plugin=plugin) for name, plugin in plugins.items()])
-    return app
+    return build_app(
+        Settings.model_validate(settings or {}),
+        plugins=[Found(name, f"zapomni-plugin-{name}", "1.0", plugin=plugin) for name, plugin in plugins.items()],
+    )
 
 
 def compose(settings, files=()):
     """An app with every installed plugin, and files as plugins."""
-    app = App(Settings.model_validate(settings))
-    app.load([*discover(), *map(from_file, files)])
-    return app
+    return build_app(Settings.model_validate(settings), plugins=[*discover(), *map(from_file, files)])
 
 
 def failure(app, name):
@@ -199,8 +198,10 @@ def test_slow_hooks_of_several_plugins_do_not_add_up(hook, monkeypatch):
         return []
 
     slow = [offering(**{hook: hookimpl(specname=hook)(meet)}) for _ in range(5)]
-    app = App(Settings.model_validate({"plugins": {"import_seconds": 10}}))
-    app.load([Found(f"guest{number}", plugin=plugin) for number, plugin in enumerate(slow)])
+    app = build_app(
+        Settings.model_validate({"plugins": {"import_seconds": 10}}),
+        plugins=[Found(f"guest{number}", plugin=plugin) for number, plugin in enumerate(slow)],
+    )
     assert [report.cause for report in app.report] == [None] * 5
 
 
@@ -448,8 +449,9 @@ def test_a_description_of_the_users_meets_the_same_rules():
 )
 def test_the_user_says_which_plugins_are_taken(plugins, state, installed):
     installed("guest", "raise AssertionError('imported')" if state == "disabled" else "")
-    app = App(Settings.model_validate({"plugins": plugins}))
-    app.load([one for one in discover() if one.name == "guest"])
+    app = build_app(
+        Settings.model_validate({"plugins": plugins}), plugins=[one for one in discover() if one.name == "guest"]
+    )
     assert app.report.get("guest").state == state
 
 
@@ -475,9 +477,7 @@ def installed(tmp_path, monkeypatch):
 
 
 def load_installed(*only, **settings):
-    app = App(Settings.model_validate(settings))
-    app.load([one for one in discover() if one.name in only])
-    return app
+    return build_app(Settings.model_validate(settings), plugins=[one for one in discover() if one.name in only])
 
 
 def test_plugins_are_found_by_metadata_bundled_ones_first_then_by_name(installed):
@@ -714,8 +714,11 @@ def test_what_is_to_be_done_meanwhile_is_done_only_where_an_import_takes_long(in
     App().load([one for one in discover() if one.name == "quick"], meanwhile=lambda: pytest.fail("nothing takes long"))
     monkeypatch.setattr("zapomni_core.host.loading.SEQUENTIAL_SECONDS", 0.05)
     installed("slow", "from _release import event\nevent.wait(30)")
-    app = App(Settings.model_validate({"plugins": {"import_seconds": 30}}))
-    app.load([one for one in discover() if one.name == "slow"], meanwhile=release.set)
+    app = build_app(
+        Settings.model_validate({"plugins": {"import_seconds": 30}}),
+        plugins=[one for one in discover() if one.name == "slow"],
+        meanwhile=release.set,
+    )
     assert app.report.get("slow").state == "loaded"
 
 

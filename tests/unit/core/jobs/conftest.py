@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.jobs import Kinds
 from zapomni_core.jobs.worker import Worker
-from zapomni_core.provider import Provider, Providers
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.providers import Provider, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.records import NewJob
@@ -52,7 +52,9 @@ async def make_engine(tmp_path):
 
     def make(settings=None, **kinds):
         store = SQLiteStore(tmp_path / "memory.db")
-        made.append(MemoryEngine(settings or Settings(), offered(**kinds), store=store, embedder=HashingEmbedder()))
+        made.append(
+            MemoryEngine(settings or Settings(), providers=offered(**kinds), store=store, embedder=HashingEmbedder())
+        )
         return made[-1]
 
     yield make

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.core.jobs.conftest import in_state, offered, queue, until
 from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_core.errors import ProcessingError
-from zapomni_core.jobs import Kinds, Postpone, lease
+from zapomni_core.jobs import Kinds, Postpone
 from zapomni_core.jobs.worker import POSTPONED_AT_MOST, SHORTEST_PAUSE, Worker
 from zapomni_core.settings import Settings
 from zapomni_db.errors import StoreUnavailableError
@@ -279,7 +279,7 @@ async def test_progress_is_told_while_a_job_runs(working):
 
 
 async def test_a_lease_is_renewed_while_the_job_runs(working, monkeypatch):
-    monkeypatch.setattr(lease, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr("zapomni_core.jobs.worker.PROGRESS_SECONDS", 0.01)
     renewed = asyncio.Event()
 
     async with working(forever, lease_seconds=0.9) as (engine, worker):

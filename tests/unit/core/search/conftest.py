@@ -2,7 +2,7 @@
 
 import pytest
 
-from zapomni_core.engine import MemoryEngine
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.reference import ReferenceStore
 from zapomni_db.sqlite import SQLiteStore

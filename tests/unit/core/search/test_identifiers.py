@@ -6,7 +6,7 @@ import random
 import pytest
 import pytest_asyncio
 
-from zapomni_core.engine import MemoryEngine
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_db.sqlite import SQLiteStore
 
 KINDS = {

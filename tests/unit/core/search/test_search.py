@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from zapomni_core.embedding import Profile
-from zapomni_core.engine import LONGEST_QUERY
 from zapomni_core.errors import ProcessingError
+from zapomni_core.memory.content import LONGEST_QUERY
 from zapomni_core.search import search
 from zapomni_core.testing.samples import EMBEDDER, put, sample_chunk, sample_memory, sample_vector
 from zapomni_db.errors import InvalidInputError

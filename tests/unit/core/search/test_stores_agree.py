@@ -5,7 +5,7 @@ import random
 import pytest
 import pytest_asyncio
 
-from zapomni_core.adding import prepare
+from zapomni_core.memory.add import prepare
 from zapomni_core.search.search import SearchRequest, search
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.filters import parse_filter

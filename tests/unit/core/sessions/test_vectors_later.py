@@ -10,8 +10,8 @@ import pytest
 from tests.unit.core.sessions.waiting import until
 from zapomni_core import MemoryEngine, MemoryManager, Settings
 from zapomni_core.errors import ProcessingError
-from zapomni_core.jobs import embedding
-from zapomni_core.provider import Providers
+from zapomni_core.memory import reindex
+from zapomni_core.providers import Providers
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.samples import sample_chunk, sample_memory
 from zapomni_db.sqlite import SQLiteStore
@@ -49,7 +49,7 @@ async def make_engine(tmp_path, embedder):
 
     def make(providers=BUILT_IN_ONES, **settings):
         store = SQLiteStore(tmp_path / "memory.db")
-        made.append(MemoryEngine(Settings(**settings), providers, store=store, embedder=embedder))
+        made.append(MemoryEngine(Settings(**settings), providers=providers, store=store, embedder=embedder))
         return made[-1]
 
     yield make
@@ -58,11 +58,11 @@ async def make_engine(tmp_path, embedder):
 
 
 async def waiting(engine):
-    return (await engine.memories.vectors.pending(engine.workspace, HashingEmbedder().identity, 1))[1]
+    return (await engine.memories.pending(engine.workspace, HashingEmbedder().identity, 1))[1]
 
 
 async def test_one_job_embeds_what_came_together(make_engine, embedder, monkeypatch):
-    monkeypatch.setattr(embedding, "LATER", embedding.SOON * 0)
+    monkeypatch.setattr(reindex, "LATER", reindex.SOON * 0)
     engine = make_engine()
     memory, session = MemoryManager(engine), uuid4()
     await asyncio.gather(*(memory.store_message(session, "user", f"message {number}") for number in range(20)))
@@ -85,7 +85,7 @@ async def test_somebody_looks_again_after_a_job(make_engine):
     await MemoryManager(engine).store_message(uuid4(), "user", "hello")
 
     async def looks_again():
-        return [job for job in await engine.jobs.list(engine.workspace) if job.key == embedding.AGAIN]
+        return [job for job in await engine.jobs.list(engine.workspace) if job.key == reindex.AGAIN]
 
     await until(looks_again)
 
@@ -182,22 +182,22 @@ async def test_what_waits_in_another_workspace_is_not_sent_to_the_embedder_of_th
     alpha = make_engine(workspace="alpha")
     embedder.fails = True
     await MemoryManager(alpha).store_message(uuid4(), "user", "a heron of alpha")
-    assert not await alpha.settle()
+    assert not await alpha.finish_embedding()
     embedder.fails = False
     embedder.embedded.clear()
     beta = make_engine(workspace="beta")
     await MemoryManager(beta).store_message(uuid4(), "user", "a heron of beta")
-    assert await beta.settle()
+    assert await beta.finish_embedding()
     assert embedder.embedded == ["a heron of beta"]
     assert (await waiting(alpha), await waiting(beta)) == (1, 0)
     await beta.jobs.retry("alpha")
-    assert await beta.settle()
+    assert await beta.finish_embedding()
     assert embedder.embedded == ["a heron of beta"]
 
 
 async def test_closing_makes_the_vectors_that_are_waited_for(make_engine, monkeypatch):
-    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
-    monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 60)
+    monkeypatch.setattr(reindex, "SOON", timedelta(days=1))
+    monkeypatch.setattr("zapomni_core.memory.components.FINISH_SECONDS", 60)
     first = make_engine()
     await MemoryManager(first).store_message(uuid4(), "user", "herons at the pond")
     await MemoryManager(first.in_workspace("other")).store_document("carpets are woven")
@@ -213,22 +213,22 @@ async def test_closing_waits_for_no_embedder_that_is_away(make_engine, embedder)
     engine = make_engine()
     embedder.fails = True
     await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
-    assert not await engine.settle()
+    assert not await engine.finish_embedding()
     await engine.close()
     assert await waiting(make_engine()) == 1
 
 
 async def test_where_the_store_is_gone_nothing_is_said_to_be_settled(make_engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
+    monkeypatch.setattr(reindex, "SOON", timedelta(days=1))
     engine = make_engine()
     await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
     (tmp_path / "memory.db").rename(tmp_path / "elsewhere.db")
-    assert not await engine.settle()
+    assert not await engine.finish_embedding()
 
 
 async def test_closing_gives_back_what_takes_too_long(make_engine, embedder, monkeypatch):
-    monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
+    monkeypatch.setattr("zapomni_core.memory.components.FINISH_SECONDS", 0.0)
+    monkeypatch.setattr(reindex, "SOON", timedelta(days=1))
     engine = make_engine()
     embedder.gate = asyncio.Event()
     await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
@@ -238,7 +238,7 @@ async def test_closing_gives_back_what_takes_too_long(make_engine, embedder, mon
 
 
 async def test_a_server_ends_at_once_and_leaves_them_to_the_next_one(make_engine, monkeypatch):
-    monkeypatch.setattr(embedding, "SOON", timedelta(days=1))
+    monkeypatch.setattr(reindex, "SOON", timedelta(days=1))
     engine = make_engine()
     engine.serve_jobs()
     await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
@@ -250,7 +250,7 @@ async def test_a_search_that_meets_chunks_without_a_vector_lets_them_be_made(mak
     engine = make_engine()
     chunk = replace(sample_chunk("a heron"), vector=None)
     identity = HashingEmbedder().identity
-    left_behind = sample_memory("a heron", chunk, embedder=identity, jobs=(embedding.embed_soon(),))
+    left_behind = sample_memory("a heron", chunk, embedder=identity, jobs=(reindex.embed_soon(),))
     await engine.sessions.add_document("default", left_behind)
     assert (await engine.search_memory("heron")).chunks_without_vector == 1
 

@@ -17,7 +17,7 @@ from zapomni_mcp.cli.root import cli
 
 BROKEN = Path(__file__).parents[3] / "broken_plugins"
 EMBEDDERS = """
-from zapomni_core.provider import Provider
+from zapomni_core.providers import Provider
 from zapomni_core.testing.embedder import HashingEmbedder
 
 @hookimpl

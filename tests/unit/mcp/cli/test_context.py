@@ -119,5 +119,5 @@ def test_a_store_that_nobody_offers_is_a_refusal(zapomni, command, monkeypatch):
 def test_no_command_imports_the_sdk_or_rich(start, embedders):
     commands = [["--plugin", embedders, *command, "--json"] for command in ALL]
     modules = imported_modules(start, commands)
-    assert "zapomni_core.engine" in modules
+    assert "zapomni_core.memory.engine" in modules
     assert not {"mcp", "mcp_types", "rich"} & modules

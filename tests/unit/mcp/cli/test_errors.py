@@ -23,7 +23,7 @@ def test_a_plugin_that_failed_is_named_where_the_embedder_is_missing(remember, r
 def test_a_failing_embedder_is_a_sentence(run, plugin_file, monkeypatch):
     source = """
     from zapomni_core.errors import ProcessingError
-    from zapomni_core.provider import Provider
+    from zapomni_core.providers import Provider
     from zapomni_core.testing.embedder import HashingEmbedder
 
     class Failing(HashingEmbedder):
@@ -40,7 +40,7 @@ def test_a_failing_embedder_is_a_sentence(run, plugin_file, monkeypatch):
 
 
 FAILING = """
-from zapomni_core.provider import Provider
+from zapomni_core.providers import Provider
 from zapomni_core.testing.embedder import HashingEmbedder
 
 class Failing(HashingEmbedder):

@@ -26,7 +26,7 @@ def test_the_present_embedder_has_nothing_to_do(zapomni, remember):
 
 def test_what_another_version_analysed_is_analysed_again_once(zapomni, document, remember, monkeypatch):
     with monkeypatch.context() as earlier:
-        earlier.setattr("zapomni_core.adding.VERSION", 0)
+        earlier.setattr("zapomni_core.memory.add.VERSION", 0)
         remember("word")
     assert zapomni("reindex").stdout.splitlines()[0] == "Analysed again: 1 chunk."
     assert document("reindex")["analysed"] == 0
@@ -52,11 +52,11 @@ def test_an_embedder_whose_identity_has_another_name_makes_no_new_vectors(zapomn
 
 SLOW = """
 import os, signal
-from zapomni_core.provider import Provider
+from zapomni_core.providers import Provider
 from zapomni_core.testing.embedder import HashingEmbedder
-from zapomni_core import reindexing
+from zapomni_core.memory import reindex
 
-reindexing.BATCH = 4
+reindex.BATCH = 4
 
 class Killed(HashingEmbedder):
     done = 0

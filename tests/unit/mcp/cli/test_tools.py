@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from zapomni_core.app import App
+from zapomni_core.app import build_app
 from zapomni_core.host.discovery import discover
 from zapomni_core.host.registry import tokens
 
@@ -26,8 +26,7 @@ def zapomni_tools():
 
 
 def test_every_tool_is_listed_with_its_plugin_and_size(run):
-    app = App()
-    app.load(discover())
+    app = build_app(plugins=discover())
     (size,) = [tokens(tool) for tool in app.registry if tool.name == "hello"]
     lines = run("tools").stdout.splitlines()
     (hello,) = [line.split() for line in lines if line.startswith("hello ")]
@@ -167,7 +166,7 @@ def test_a_call_ends_although_the_tool_left_threads_running(start, plugin_file):
 
 
 def test_what_a_call_stored_is_found_by_its_meaning_afterwards(zapomni, document, monkeypatch):
-    monkeypatch.setattr("zapomni_core.engine.SETTLE_SECONDS", 60)
+    monkeypatch.setattr("zapomni_core.memory.components.FINISH_SECONDS", 60)
     stored = zapomni("call", "store_document", '{"content": "The heron nests near the pond."}')
     assert (stored.exit_code, stored.stderr) == (0, "")
     (hit,) = document("search", "pondlike heronry")["hits"]

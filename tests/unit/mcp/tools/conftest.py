@@ -3,7 +3,7 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 
-from zapomni_core.engine import MemoryEngine
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_db.records import Memory
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.mcp.tools.answers import checked, refused, text_of
-from zapomni_core.engine import MemoryEngine
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.sessions import MemoryManager
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore

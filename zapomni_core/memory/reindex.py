@@ -1,26 +1,31 @@
-"""Makes the vectors of a workspace anew, by another embedder, while the old ones serve; and the terms of an older analyser."""
+"""Makes vectors: those that chunks still wait for, and those of another embedder while the old ones serve."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from zapomni_core.adding import indexed_text
 from zapomni_core.embedding import Embedder, OnBatch
-from zapomni_core.errors import ConfigurationError
-from zapomni_core.intake import Particulars
+from zapomni_core.errors import ConfigurationError, ProcessingError
+from zapomni_core.jobs.kinds import EMBED, JobProgress, Postpone
+from zapomni_core.memory.content import KnownMetadata, indexed_text
 from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
-from zapomni_db.records import ChunkFound
+from zapomni_db.records import ChunkFound, Job, NewJob
 from zapomni_db.store import MemoryStore, VectorStore
 
+if TYPE_CHECKING:
+    from zapomni_core.memory.engine import MemoryEngine
+
 BATCH = 512
-"""Chunks that are kept at a time: about what a killed run has to do again."""
+"""Chunks that are written at a time: at most these are repeated after a crash."""
 
 
 async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
-    """Embed what has no vector by this embedder yet, then let its vectors serve; how many chunks were embedded.
+    """Embed every chunk that has no vector of this embedder, then switch searches to its vectors; how many were embedded.
 
-    What an older analyser analysed is analysed again before. Whatever ends it before, what was kept stays, and the next run goes on from there. Progress is told before the first
-    chunk and after each batch of the embedder's.
+    Chunks with terms of an older analyser are analysed first. An interrupted run loses nothing: the next one continues.
+    Progress is reported before the first chunk and after each of the embedder's batches.
     """
     target = _vectors(store)
     await _analyse(target, workspace)
@@ -38,7 +43,7 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
 
 
 async def _analyse(target: VectorStore, workspace: str) -> None:
-    """Give the chunks that another version of the analyser analysed the terms of this one."""
+    """Replace the terms of chunks that another version of the analyser has made."""
     while chunks := (await target.outdated(workspace, VERSION, BATCH))[0]:
         made = await asyncio.to_thread(lambda found: [terms(_content(chunk)) for _, chunk in found], chunks)
         numbers = [number for number, _ in chunks]
@@ -48,9 +53,9 @@ async def _analyse(target: VectorStore, workspace: str) -> None:
 async def embed_pending(
     store: MemoryStore, embedder: Embedder, workspace: str, on_progress: OnBatch | None = None
 ) -> int:
-    """Make the vectors that chunks of a workspace still wait for; how many. Several may do it at once, to no harm.
+    """Embed the chunks of a workspace that have no vector; how many. Running it several times at once is harmless.
 
-    EmbedderMismatchError where another embedder serves by now: nobody waits for vectors of this one.
+    EmbedderMismatchError if the workspace has been switched to another embedder meanwhile.
     """
     target = _vectors(store)
     done = 0
@@ -70,7 +75,7 @@ async def _check_serving(store: MemoryStore, workspace: str, embedder: Embedder)
 
 
 async def count_pending(store: MemoryStore, workspace: str) -> int:
-    """How many chunks of a workspace wait for a vector of the embedder that serves."""
+    """How many chunks of a workspace have no vector of its embedder."""
     identity = await store.embedder(workspace)
     if identity is None or store.vectors is None:
         return 0
@@ -78,7 +83,7 @@ async def count_pending(store: MemoryStore, workspace: str) -> int:
 
 
 async def count_outdated(store: MemoryStore, workspace: str) -> int:
-    """How many chunks of a workspace another version of the analyser analysed."""
+    """How many chunks of a workspace have terms of another version of the analyser."""
     return (await store.vectors.outdated(workspace, VERSION, 1))[1] if store.vectors else 0
 
 
@@ -95,12 +100,12 @@ async def _embed(
 
 
 def _content(chunk: ChunkFound) -> str:
-    """What was embedded and analysed when the chunk was added."""
-    return indexed_text(Particulars(author=chunk.author, timestamp=chunk.timestamp), chunk.heading, chunk.text)
+    """The text that was embedded and analysed when the chunk was added."""
+    return indexed_text(KnownMetadata(author=chunk.author, timestamp=chunk.timestamp), chunk.heading, chunk.text)
 
 
 def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | None:
-    """Tells of one step as part of the whole."""
+    """Progress of one step as part of the whole."""
     if on_progress is None:
         return None
 
@@ -111,7 +116,7 @@ def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | 
 
 
 async def _switch(target: VectorStore, workspace: str, embedder: Embedder) -> bool:
-    """Whether the new vectors serve now; not yet, where somebody has added a memory meanwhile."""
+    """Whether searches use the new vectors now; not yet if a memory has been added meanwhile."""
     try:
         await target.switch(workspace, embedder.identity)
     except EmbedderMismatchError:
@@ -125,3 +130,36 @@ def _vectors(store: MemoryStore) -> VectorStore:
     if store.vectors is None:
         raise ConfigurationError("this store cannot get the vectors of another embedder; begin a new one for that")
     return store.vectors
+
+
+AGAIN = "again"
+SOON = timedelta(seconds=0.5)
+"""Texts that are stored within this time are embedded together."""
+LATER = timedelta(seconds=3)
+AWAY_SECONDS = 60.0
+
+
+def embed_soon() -> NewJob:
+    """A job for everything that is stored until it has run."""
+    return NewJob(kind=EMBED, key=EMBED, not_before=datetime.now(UTC) + SOON)
+
+
+class EmbedPending:
+    """The kind of job that embeds the chunks of a workspace that have no vector."""
+
+    async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any]:
+
+        async def tell(done: int, total: int) -> None:
+            await progress(done / total, f"embedded {done} of {total} chunks")
+
+        memories, workspace = engine.memories, engine.workspace
+        try:
+            made = await engine.with_embedder(lambda embedder: embed_pending(memories, embedder, workspace, tell))
+        except ProcessingError as error:
+            raise Postpone(AWAY_SECONDS, "the embedder fails") from error
+        except (ConfigurationError, EmbedderMismatchError) as error:
+            raise Postpone(AWAY_SECONDS, "this process does not have the embedder of the workspace") from error
+        if job.key != AGAIN:
+            # A text that is stored now shares this job's key although the job is past it: another job looks once more.
+            await engine.submit([NewJob(kind=EMBED, key=AGAIN, not_before=datetime.now(UTC) + LATER)])
+        return {"chunks": made}

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from zapomni_core.embedding import DefaultEmbedder
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, ProcessingError
-from zapomni_core.provider import Provider, ProviderContext, Providers
-from zapomni_core.providers import BUILT_IN, default_store_file, zapomni_providers
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.providers import BUILT_IN, Provider, ProviderContext, Providers, default_store_file, zapomni_providers
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.errors import StoreUnavailableError
@@ -86,7 +85,7 @@ def test_the_scheme_of_the_url_names_the_store_and_it_gets_the_url(tmp_path):
     contexts, store = [], SQLiteStore(tmp_path / "memory.db")
     mine = Provider(kind="store", name="mine", factory=lambda context: contexts.append(context) or store)
     settings = Settings(store="mine://host/place")
-    engine = MemoryEngine(settings, Providers([mine]))
+    engine = MemoryEngine(settings, providers=Providers([mine]))
     assert contexts == []
     assert engine.memories is engine.memories is store
     assert contexts == [ProviderContext(settings=settings, url="mine://host/place")]
@@ -131,8 +130,8 @@ class Closing:
 
 
 UNUSABLE = [
-    ("extractor", no_gpu, "its factory raised RuntimeError: no gpu (test_provider.py:"),
-    ("store", leaving, "its factory raised SystemExit: 3 (test_provider.py:"),
+    ("extractor", no_gpu, "its factory raised RuntimeError: no gpu (test_providers.py:"),
+    ("store", leaving, "its factory raised SystemExit: 3 (test_providers.py:"),
     ("store", lambda _: None, "its factory returned nothing: does it lack a return?"),
     ("store", lambda _: Forgetful(), "class 'Forgetful', which has no term_counts(), jobs.enqueue(), jobs."),
     ("embedder", lambda _: object(), "class 'object', which has no embed(), tokens(), close(), identity, profile"),

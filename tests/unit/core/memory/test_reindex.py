@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from zapomni_core import reindexing
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError, ProcessingError
-from zapomni_core.provider import Provider, Providers
-from zapomni_core.reindexing import reindex
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.memory.reindex import count_outdated, reindex
+from zapomni_core.providers import Provider, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.samples import put, sample_memory
@@ -59,7 +58,9 @@ def make_engine(tmp_path, old, new):
         offered = [
             Provider(kind="embedder", name=one.identity.name, factory=lambda _, one=one: one) for one in (old, new)
         ]
-        return MemoryEngine(Settings(**settings), Providers(offered), store=SQLiteStore(tmp_path / "memory.db"))
+        return MemoryEngine(
+            Settings(**settings), providers=Providers(offered), store=SQLiteStore(tmp_path / "memory.db")
+        )
 
     return make
 
@@ -76,7 +77,7 @@ async def engine(make_engine):
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    monkeypatch.setattr(reindexing, "BATCH", 1)
+    monkeypatch.setattr("zapomni_core.memory.reindex.BATCH", 1)
 
 
 async def found_by_vector(engine, embedder, text):
@@ -196,9 +197,9 @@ async def test_what_an_older_analyser_analysed_is_analysed_again(engine, old, sm
         chunk = NewChunk(start=0, end=len(text), heading="", terms=("older",), vector=None)
         memory = sample_memory(text, chunk, embedder=old.identity, analyser=VERSION - 1, author="Ada", timestamp=moment)
         await put(engine.memories, memory, "default")
-    assert await reindexing.count_outdated(engine.memories, "default") == 2
+    assert await count_outdated(engine.memories, "default") == 2
     await engine.reindex()
-    assert await reindexing.count_outdated(engine.memories, "default") == 0
+    assert await count_outdated(engine.memories, "default") == 0
     terms = ["older", "violin", "ada", "2023"]
     assert (await engine.memories.term_counts("default", terms)).holding == (0, 1, 2, 2)
     assert (await engine.search_memory("violin")).hits[0].why == ("violin",)

@@ -6,9 +6,16 @@ import pytest
 
 from tests.growth import is_linear
 from zapomni_core import errors as core_errors
-from zapomni_core.errors import ConfigurationError, DatabaseError, ProcessingError, ToolError
-from zapomni_core.failures import KINDS, describe_failure, flaw_of
-from zapomni_core.masking import without_paths
+from zapomni_core.errors import (
+    KINDS,
+    ConfigurationError,
+    DatabaseError,
+    ProcessingError,
+    ToolError,
+    describe_failure,
+    flaw_of,
+    without_paths,
+)
 from zapomni_db import errors as db_errors
 from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreUnavailableError
 from zapomni_db.sqlite.connection import shown

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from tests.unit.core.jobs.conftest import in_state, offered, until
-from zapomni_core.engine import MemoryEngine
 from zapomni_core.errors import ConfigurationError
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.plugin import Provider, hookimpl
-from zapomni_core.provider import Providers
+from zapomni_core.providers import Providers
 from zapomni_core.settings import Settings
 from zapomni_core.testing import running
 from zapomni_db.errors import JobNotFoundError
@@ -87,7 +87,7 @@ async def test_where_no_kind_is_known_nothing_is_begun(make_engine):
 
 
 def test_outside_of_an_event_loop_nothing_is_begun():
-    engine = MemoryEngine(Settings(), offered(test=count), store=Plain())
+    engine = MemoryEngine(Settings(), providers=offered(test=count), store=Plain())
     engine.serve_jobs()
     assert isinstance(engine.memories, Plain)
 
@@ -101,7 +101,7 @@ async def test_statistics_tell_of_jobs_once_there_was_one(make_engine):
 
 
 async def test_a_store_without_a_queue_is_told_by_name():
-    engine = MemoryEngine(Settings(), offered(test=count), store=Plain())
+    engine = MemoryEngine(Settings(), providers=offered(test=count), store=Plain())
     assert not engine.keeps_jobs
     with pytest.raises(ConfigurationError, match="the store 'plain' keeps no jobs"):
         await engine.submit([NewJob(kind="test")])
@@ -116,10 +116,10 @@ async def test_a_job_that_nobody_has_is_told_with_the_workspace(make_engine):
 
 
 def test_jobs_can_be_queued_where_a_guest_has_a_kind_or_an_llm_may_be_away():
-    assert MemoryEngine(Settings(), offered(test=count)).can_queue
-    assert MemoryEngine(Settings(extractor="llm"), Providers()).can_queue
+    assert MemoryEngine(Settings(), providers=offered(test=count)).can_queue
+    assert MemoryEngine(Settings(extractor="llm"), providers=Providers()).can_queue
     assert not MemoryEngine().can_queue
-    assert not MemoryEngine(Settings(), Providers()).can_queue
+    assert not MemoryEngine(Settings(), providers=Providers()).can_queue
 
 
 class Guest:
@@ -156,11 +156,10 @@ async def test_what_a_later_plugin_provides_is_known_when_tools_are_offered():
 
 
 async def test_a_plugin_that_fails_provides_nothing():
-    from zapomni_core.app import App
+    from zapomni_core.app import build_app
     from zapomni_core.host.discovery import Found
 
-    app = App(Settings())
-    app.load([Found("guest", target="guest", plugin=Guest(broken=True))])
+    app = build_app(Settings(), plugins=[Found("guest", target="guest", plugin=Guest(broken=True))])
     assert app.report.get("guest").state == "failed"
     assert not app.engine.can_queue
 
@@ -197,13 +196,13 @@ async def test_there_is_one_worker_though_asking_for_the_queue_is_the_first_use_
 
 async def test_a_server_that_is_to_begin_at_once_has_one_worker(make_engine):
     engine = make_engine(test=count)
-    engine._parts.workplace.open(engine)
-    engine._parts.workplace.begin(engine)
+    engine.components.runner.serve(engine)
+    engine.components.runner.wake(engine)
     assert len(workers()) == 1
 
 
 async def test_an_engine_that_has_settled_does_jobs_as_before(make_engine):
     engine = make_engine(test=count)
-    assert await engine.settle()
+    assert await engine.finish_embedding()
     (job,) = await engine.submit([NewJob(kind="test")])
     await in_state(engine, job.id, "done")

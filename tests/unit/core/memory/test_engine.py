@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zapomni_core import adding
-from zapomni_core.adding import attended, indexed_text
 from zapomni_core.dispatch.call import Call, CallContext, call_context
-from zapomni_core.engine import LONGEST_QUERY, MOST_HITS, MemoryEngine
-from zapomni_core.errors import ConfigurationError, EmbedderMissingError, ProcessingError
-from zapomni_core.failures import describe_failure
-from zapomni_core.intake import Particulars
-from zapomni_core.provider import Provider, Providers
+from zapomni_core.errors import ConfigurationError, EmbedderMissingError, ProcessingError, describe_failure
+from zapomni_core.memory.add import with_progress
+from zapomni_core.memory.content import LONGEST_QUERY, KnownMetadata, indexed_text
+from zapomni_core.memory.engine import MOST_HITS, MemoryEngine
+from zapomni_core.providers import Provider, Providers
 from zapomni_core.sessions import MemoryManager
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
@@ -159,7 +157,7 @@ class TestConnecting:
         made = []
         hashing = Provider(kind="embedder", name="hashing", factory=lambda _: made.append(1) or HashingEmbedder())
         engine = MemoryEngine(
-            Settings(embedder="hashing"), Providers([hashing]), store=SQLiteStore(tmp_path / "memory.db")
+            Settings(embedder="hashing"), providers=Providers([hashing]), store=SQLiteStore(tmp_path / "memory.db")
         )
         await asyncio.gather(*(engine.add_memory(f"Fact {number}.") for number in range(5)))
         await engine.close()
@@ -373,7 +371,7 @@ class TestChangingMetadata:
 
 class TestHistory:
     async def test_it_names_the_client_of_a_call_else_the_program(self, engine):
-        engine.program = "nightly backup"
+        engine.components.program = "nightly backup"
         async with being_called(client="codex"):
             memory_id = (await engine.add_memory("Bees fly.")).memory_id
         await engine.update_metadata(memory_id, {"n": 1})
@@ -515,7 +513,7 @@ class TestProgress:
         assert told[-1] == (chunks + 1, chunks + 3, f"embedded {chunks} of {chunks} chunks")
 
     async def test_work_that_cannot_say_how_far_it_is_still_shows_that_it_goes_on(self, monkeypatch):
-        monkeypatch.setattr(adding, "BEAT_SECONDS", 0.01)
+        monkeypatch.setattr("zapomni_core.memory.add.PROGRESS_SECONDS", 0.01)
         enough = asyncio.Event()
 
         async def work():
@@ -523,7 +521,7 @@ class TestProgress:
             return "done"
 
         async with being_called(lambda told: len(told) == 3 and enough.set()) as told:
-            assert await attended(work(), 5, "writing") == "done"
+            assert await with_progress(work(), 5, "writing") == "done"
         steps = [done for done, _, _ in told]
         assert all(5 < step < 6 for step in steps)
         assert steps == sorted(set(steps))
@@ -534,7 +532,7 @@ class TestProgress:
             raise DatabaseError("no")
 
         with pytest.raises(DatabaseError, match="no"):
-            await attended(fail(), 0, "failing")
+            await with_progress(fail(), 0, "failing")
         ended = asyncio.Event()
 
         async def wait():
@@ -543,7 +541,7 @@ class TestProgress:
             finally:
                 ended.set()
 
-        waiting = asyncio.create_task(attended(wait(), 0, "waiting"))
+        waiting = asyncio.create_task(with_progress(wait(), 0, "waiting"))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         waiting.cancel()
@@ -563,12 +561,12 @@ class TestStatistics:
 @pytest.mark.parametrize(
     ("particulars", "heading", "seen"),
     [
-        (Particulars(), "", "text"),
-        (Particulars(author="Ada"), "", "Ada: text"),
-        (Particulars(author="A" * 1_000_000), "", "A" * 200 + ": text"),
-        (Particulars(timestamp=datetime(2023, 5, 8, tzinfo=UTC)), "", "[8 May 2023] text"),
+        (KnownMetadata(), "", "text"),
+        (KnownMetadata(author="Ada"), "", "Ada: text"),
+        (KnownMetadata(author="A" * 1_000_000), "", "A" * 200 + ": text"),
+        (KnownMetadata(timestamp=datetime(2023, 5, 8, tzinfo=UTC)), "", "[8 May 2023] text"),
         (
-            Particulars(author="Ada", timestamp=datetime(987, 1, 2, tzinfo=UTC)),
+            KnownMetadata(author="Ada", timestamp=datetime(987, 1, 2, tzinfo=UTC)),
             "A > B",
             "[2 January 987] Ada: A > B: text",
         ),

@@ -6,11 +6,10 @@ from uuid import uuid4
 import pytest
 
 from zapomni_core import MemoryManager
-from zapomni_core.engine import MemoryEngine
-from zapomni_core.jobs.embedding import EmbedPending
 from zapomni_core.jobs.kinds import Postpone
-from zapomni_core.provider import Provider, Providers
-from zapomni_core.reindexing import count_pending
+from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.memory.reindex import EmbedPending, count_pending
+from zapomni_core.providers import Provider, Providers
 from zapomni_core.settings import Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore
@@ -29,7 +28,7 @@ async def open_engine(tmp_path):
 
     def start(*offered, **settings):
         store = SQLiteStore(tmp_path / "memory.db")
-        opened.append(MemoryEngine(Settings(**settings), Providers([*offered, *JOBS]), store=store))
+        opened.append(MemoryEngine(Settings(**settings), providers=Providers([*offered, *JOBS]), store=store))
         return opened[-1]
 
     yield start

@@ -1,4 +1,4 @@
-"""What a caller of MemoryManager may send. A ValueError names the field and the rule, never the value."""
+"""Checks the arguments of MemoryManager. A ValueError names the field and the rule, never the value."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -6,7 +6,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
-from zapomni_core.intake import LONGEST_TEXT
+from zapomni_core.memory.content import LONGEST_TEXT
 from zapomni_core.sessions.models import LONGEST_USER_ID, Role
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter, parse_metadata_filter

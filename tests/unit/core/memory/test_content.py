@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zapomni_core.intake import (
+from zapomni_core.memory.content import (
     DEEPEST_METADATA,
     LONGEST_METADATA,
     LONGEST_TEXT,
     PREVIEW,
-    Particulars,
+    KnownMetadata,
     clean_metadata,
     clean_text,
     preview,
-    read_particulars,
+    read_metadata,
 )
 from zapomni_db.errors import InvalidInputError
 
@@ -143,12 +143,12 @@ class TestMetadata:
             clean_metadata({"a": "x" * LONGEST_METADATA})
 
 
-class TestParticulars:
+class TestKnownMetadata:
     def test_without_metadata_there_are_none(self):
-        assert read_particulars({}) == read_particulars({"tags": None, "source": None}) == Particulars()
+        assert read_metadata({}) == read_metadata({"tags": None, "source": None}) == KnownMetadata()
 
     def test_what_the_pipeline_uses_is_read(self):
-        read = read_particulars(
+        read = read_metadata(
             {
                 "tags": ["a", "b", "a"],
                 "source": "chat",
@@ -160,7 +160,7 @@ class TestParticulars:
             }
         )
         when = datetime(2023, 5, 8, 12, tzinfo=UTC)
-        assert read == Particulars(
+        assert read == KnownMetadata(
             tags=("a", "b"), source="chat", author="Ada", conversation="c1", timestamp=when, language="python"
         )
 
@@ -173,19 +173,19 @@ class TestParticulars:
         ],
     )
     def test_a_time_without_a_zone_is_utc(self, timestamp, moment):
-        assert read_particulars({"timestamp": timestamp}).timestamp == moment
+        assert read_metadata({"timestamp": timestamp}).timestamp == moment
 
     @pytest.mark.parametrize("timestamp", ["yesterday", "", 1683547200, "2023-13-01", "0001-01-01T00:00:00+14:00", []])
     def test_a_timestamp_that_is_none_is_refused(self, timestamp):
         with pytest.raises(InvalidInputError, match=r"^metadata\.timestamp must be ISO 8601"):
-            read_particulars({"timestamp": timestamp})
+            read_metadata({"timestamp": timestamp})
 
     @pytest.mark.parametrize("tags", ["one", [1], [""], {"a": 1}, [None]])
     def test_tags_that_are_none_are_refused(self, tags):
         with pytest.raises(InvalidInputError, match=r"^metadata\.tags must be a list of texts$"):
-            read_particulars({"tags": tags})
+            read_metadata({"tags": tags})
 
     @pytest.mark.parametrize("key", ["source", "author", "conversation", "language"])
     def test_a_particular_that_is_no_text_is_refused_by_its_name(self, key):
         with pytest.raises(InvalidInputError, match=rf"^metadata\.{key} must be text$"):
-            read_particulars({key: 5})
+            read_metadata({key: 5})

@@ -1,9 +1,9 @@
-"""Waiting grows and stays within bounds; what is told of a failure quotes no memory."""
+"""Waiting grows and stays within bounds; the text of a failure quotes no memory."""
 
 import pytest
 
 from zapomni_core.errors import ConfigurationError
-from zapomni_core.jobs.trying import LONGEST_ERROR, seconds_after, told
+from zapomni_core.jobs.worker import LONGEST_ERROR, error_text, seconds_after
 from zapomni_db.errors import InvalidInputError
 
 
@@ -15,11 +15,11 @@ def test_the_wait_doubles_up_to_ten_minutes_a_quarter_more_or_less(attempts, sec
 
 
 def test_an_error_of_ours_is_told_in_one_line_of_modest_length():
-    assert told(ConfigurationError("a\n b")) == "ConfigurationError: a b"
-    assert told(InvalidInputError("text is empty")) == "InvalidInputError: text is empty"
-    assert len(told(ConfigurationError("x" * 10_000))) == LONGEST_ERROR
+    assert error_text(ConfigurationError("a\n b")) == "ConfigurationError: a b"
+    assert error_text(InvalidInputError("text is empty")) == "InvalidInputError: text is empty"
+    assert len(error_text(ConfigurationError("x" * 10_000))) == LONGEST_ERROR
 
 
 def test_of_other_errors_only_the_type_is_told():
-    assert told(KeyError("Ada's secret")) == "KeyError"
-    assert told(ConfigurationError()) == "ConfigurationError"
+    assert error_text(KeyError("Ada's secret")) == "KeyError"
+    assert error_text(ConfigurationError()) == "ConfigurationError"

@@ -1,0 +1,1 @@
+"""The memory engine: how memories are added, found, changed and extracted from."""
