@@ -262,6 +262,16 @@ def test_links_lead_to_files(page):
     assert [link for link in links(page) if not (page.parent / link).exists()] == []
 
 
+def modules_named(page: Path) -> list[str]:
+    """The modules of our packages that a page names by their path."""
+    return re.findall(r"`((?:zapomni_(?:db|core|mcp)|plugins)/[\w/-]+\.py)`", page.read_text())
+
+
+@every_page(modules_named)
+def test_the_modules_that_a_page_names_exist(page):
+    assert [path for path in modules_named(page) if not (ROOT / path).exists()] == []
+
+
 def everything_that_can_be_typed() -> click.Group:
     """Our own commands and those of the plugins that are installed here, which are ours."""
     app = build_app(plugins=discover())
