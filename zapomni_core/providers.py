@@ -203,15 +203,22 @@ def _wrong_name(identity: Any, name: str) -> str | None:
 
 
 def _missing_in_store(store: Any) -> list[str]:
-    """The methods that a store lacks of the protocols that it offers; it may have no job queue, or only one."""
-    from zapomni_db.store import ConversationStore, GraphStore, JobStore, MemoryStore
+    """The methods that a store lacks, and those of its optional parts; a part may be None, but must be declared."""
+    from zapomni_db.store import GraphStore, JobStore, MemoryStore, SessionStore, VectorStore
 
     memories = _missing(store, MemoryStore)
     keeps_none = len(memories) == len(_methods(MemoryStore)) - 1  # it has `close` alone
     missing = [] if keeps_none else [f"{name}()" for name in memories]
-    for concern, protocol in (("jobs", JobStore), ("graph", GraphStore), ("conversations", ConversationStore)):
-        if (component := getattr(store, concern, None)) is not None:
-            missing += [f"{concern}.{name}()" for name in _missing(component, protocol)]
+    for concern, protocol in (
+        ("jobs", JobStore),
+        ("graph", GraphStore),
+        ("sessions", SessionStore),
+        ("vectors", VectorStore),
+    ):
+        if not keeps_none and not hasattr(store, concern):
+            missing.append(concern)
+        elif (part := getattr(store, concern, None)) is not None:
+            missing += [f"{concern}.{name}()" for name in _missing(part, protocol)]
     return missing
 
 

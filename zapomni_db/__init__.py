@@ -1,4 +1,4 @@
-"""Keeps memories: what a store must be, and the stores themselves. Knows nothing of the floors above it."""
+"""The store protocols, and the stores."""
 
 from zapomni_db.errors import DatabaseError
 

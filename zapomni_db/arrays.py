@@ -1,4 +1,4 @@
-"""The arrays that stores and search exchange. numpy is imported here, and by whoever computes; not by plain records."""
+"""The arrays that stores and search exchange. numpy is imported here and where arrays are computed, not by plain records."""
 
 import numpy as np
 from numpy.typing import NDArray

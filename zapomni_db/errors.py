@@ -1,21 +1,21 @@
-"""What can go wrong while keeping memories.
+"""Errors of stores.
 
 Exception
-├── InvalidInputError            what a caller sent is wrong; names the field and the rule, safe to show
+├── InvalidInputError            invalid input; names the field and the rule, safe to show
 └── DatabaseError                the store cannot be reached, or refused what was asked of it
     ├── StoreUnavailableError    it cannot be opened or reached now; says what to do
-    ├── StoreReplacedError       its file was replaced or removed while it was open; opening it anew helps
-    ├── StoreFullError           there is no room left; nothing was written
+    ├── StoreReplacedError       its file was replaced or removed while it was open; opening it again helps
+    ├── StoreFullError           the disk is full; nothing was written
     ├── StoreDamagedError        what is kept cannot be trusted; nothing was touched
     ├── StoreTooNewError         a newer Zapomni made it
     ├── EmbedderMismatchError    its vectors were made by another embedder
     ├── MemoryNotFoundError      a memory that something should refer to is not there
-    └── JobNotFoundError         there is no such job
+    └── JobNotFoundError         unknown job
 """
 
 
 class InvalidInputError(ValueError):
-    """What a caller sent is wrong. The message names the field and the rule, never the value, and is safe to show."""
+    """Invalid input. The message names the field and the rule, never the value, and is safe to show."""
 
 
 class DatabaseError(Exception):
@@ -27,11 +27,11 @@ class StoreUnavailableError(DatabaseError):
 
 
 class StoreReplacedError(DatabaseError):
-    """The store's file was replaced or removed while it was open. Whoever has it open must open it anew."""
+    """The store's file was replaced or removed while it was open. It must be opened again."""
 
 
 class StoreFullError(DatabaseError):
-    """There is no room left. Nothing was written, what was there still is."""
+    """The disk is full. Nothing was written; what was stored is intact."""
 
 
 class StoreDamagedError(DatabaseError):
@@ -51,4 +51,4 @@ class MemoryNotFoundError(DatabaseError):
 
 
 class JobNotFoundError(DatabaseError):
-    """There is no such job, or it was done so long ago that it is forgotten."""
+    """The job is unknown, or was done so long ago that it was removed."""

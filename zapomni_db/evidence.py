@@ -5,7 +5,7 @@ import unicodedata
 from bisect import bisect_right
 from functools import cached_property
 
-from zapomni_db.names import UNSPACED, key_of
+from zapomni_db.entity_names import UNSPACED, key_of
 
 Span = tuple[int, int]
 

@@ -43,7 +43,7 @@ class NewChunk:
     """A part of a memory's text, ready to be found: its place, its terms, its vector.
 
     `start` and `end` count characters of the memory's text. A chunk without a vector is found by its words, and pending
-    for `Reembedding`.
+    for `VectorStore`.
     """
 
     start: int
@@ -55,7 +55,7 @@ class NewChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """Work to be done later, by whoever knows its kind. `payload` is JSON.
+    """Work to be done later, by a worker that knows its kind. `payload` is JSON.
 
     While a job of the same workspace, kind and key waits or runs, it is that one; an empty key is like no other.
     """
@@ -117,7 +117,7 @@ class NewFact:
 class Extraction:
     """What one extractor read in one memory. Every relation's subject and object are among the entities.
 
-    `left_out` counts what a model named and the text does not show; it is told, and not kept.
+    `left_out` counts what a model named and the text does not show; it is reported, and not stored.
     """
 
     extractor: str
@@ -201,7 +201,7 @@ class Page(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What shall become of a memory: deleted or restored, or other metadata in place of those that it has.
+    """A change of a memory: delete or restore it, or replace its metadata.
 
     `tags` and `source` are those of the new metadata. A memory whose metadata are not `instead_of` is left as it is.
     """
@@ -425,7 +425,7 @@ class GraphCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRecord:
-    """A session as it is kept: who it is with, and when the last message came. `user_id` is empty where nobody said it."""
+    """A session. `updated_at` is the moment of its last message; `user_id` is empty where it is not known."""
 
     id: str
     user_id: str

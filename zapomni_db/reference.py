@@ -84,7 +84,7 @@ class Workspace:
 class ReferenceStore:
     """A MemoryStore. Stores that are given the same dictionary keep the same memories."""
 
-    jobs = graph = conversations = None
+    jobs = graph = sessions = vectors = None
 
     def __init__(self, kept: dict[str, Workspace] | None = None) -> None:
         self._workspaces = {} if kept is None else kept
@@ -265,7 +265,7 @@ def _replace(there: Workspace, memory_id: str, new: Kept, by: str) -> None:
     if old and old.memory.replaced_by == new.memory.id:
         return
     if old is None or not old.is_live:
-        raise MemoryNotFoundError("there is no such memory to replace, or it was deleted or replaced before")
+        raise MemoryNotFoundError("the memory to replace is not in this workspace, or was deleted or replaced before")
     _set(old, "replaced", by, replaced_by=new.memory.id)
     new.memory = replace(new.memory, replaces=(*new.memory.replaces, memory_id))
 

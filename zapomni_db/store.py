@@ -1,4 +1,4 @@
-"""What a store must be: one small protocol per concern. Every store passes the contract suite of its protocols."""
+"""The store protocols, one per concern. Every store passes the contract suites of its protocols."""
 
 from __future__ import annotations
 
@@ -45,18 +45,29 @@ if TYPE_CHECKING:
 
 
 class MemoryStore(Protocol):
-    """Keeps memories of many workspaces. Every method is durable or has failed when it returns.
+    """Stores memories of many workspaces. Every method is durable or has failed when it returns.
 
     Raises DatabaseError, never a driver's own exception. A store connects on first use; `close` is idempotent.
+
+    `jobs`, `graph`, `sessions` and `vectors` are optional parts: None where a store has none, and the engine says so.
     """
 
-    async def add(self, workspace: str, memories: Sequence[NewMemory]) -> list[Added]:
-        """Keep memories with their chunks, vectors, terms and jobs, all or none, in one transaction.
+    @property
+    def jobs(self) -> JobStore | None: ...
+    @property
+    def graph(self) -> GraphStore | None: ...
+    @property
+    def sessions(self) -> SessionStore | None: ...
+    @property
+    def vectors(self) -> VectorStore | None: ...
 
-        Of a key that a live memory has, it is that memory; that of a deleted one restores it; that of a replaced one is
-        free. The first memory of a workspace settles its embedder; another identity is refused with EmbedderMismatchError,
-        which names both. `replaces` names a live memory, or one that this very memory replaced before; any other is refused
-        with MemoryNotFoundError. What cannot be kept as it is, such as half a surrogate pair, is refused with InvalidInputError.
+    async def add(self, workspace: str, memories: Sequence[NewMemory]) -> list[Added]:
+        """Add memories with their chunks, vectors, terms and jobs, all or none, in one transaction.
+
+        If a live memory has the same key, that memory is returned; a deleted one is restored; the key of a replaced one is
+        free. The first memory of a workspace settles its embedder; another identity raises EmbedderMismatchError, which names
+        both. `replaces` names a live memory, or one that this very memory replaced before; any other raises
+        MemoryNotFoundError. Text that cannot be stored, such as half a surrogate pair, raises InvalidInputError.
         """
         ...
 
@@ -82,7 +93,7 @@ class MemoryStore(Protocol):
         ...
 
     async def change(self, workspace: str, memory_id: str, change: Change, *, by: str = "") -> Memory | None:
-        """Change a memory and note it in its history; None where the change does not apply.
+        """Change a memory and record it in its history; None where the change does not apply.
 
         Deleting hides a memory from every search at once; a replaced one can be deleted too, else it could never be purged.
         Restoring brings a deleted one back, or a replaced one whose replacement was deleted. One whose replacement is kept
@@ -91,13 +102,13 @@ class MemoryStore(Protocol):
         ...
 
     async def history(self, workspace: str, memory_id: str) -> Sequence[Event]:
-        """What happened to a memory, in order; nothing where there is none."""
+        """The events of a memory, in order; empty for an unknown memory."""
         ...
 
     async def purge(self, workspace: str, memory_ids: Sequence[str]) -> int:
-        """Remove for good those of these memories that are deleted; how many.
+        """Remove those of these memories that are deleted, for good; returns how many.
 
-        What they had replaced counts as deleted from now on. No trace is left in any file.
+        Memories that they replaced are deleted from now on. No trace is left in any file.
         """
         ...
 
@@ -113,26 +124,28 @@ class MemoryStore(Protocol):
         ...
 
     async def chunks(self, workspace: str, chunks: Sequence[str]) -> list[ChunkFound]:
-        """Those of these candidates that are still there, in this order, with their texts."""
+        """These candidates in this order, with their texts, as far as they still exist."""
         ...
 
     async def embedder(self, workspace: str) -> EmbedderIdentity | None:
-        """Whose vectors a workspace has; None while it is empty."""
+        """The embedder that made the vectors of a workspace; None while it is empty."""
         ...
 
     async def stats(self, workspace: str) -> StoreStats:
-        """How much there is."""
+        """The figures of a workspace."""
         ...
 
     async def health(self) -> list[str]:
-        """What keeps the store from being read and written now, a sentence each; quick. Empty if nothing does."""
+        """The problems that keep the store from being read or written now, a sentence each. Quick."""
         ...
 
     async def close(self) -> None: ...
 
 
-class Reembedding(Protocol):
+class VectorStore(Protocol):
     """Gives a workspace the vectors of another embedder while the old ones serve, and the terms of another analyser.
+
+    `store.vectors`; a store without it refuses to add memories while the embedder is away.
 
     Survives being killed at any moment. No method touches another workspace.
     """
@@ -164,10 +177,10 @@ class Reembedding(Protocol):
 
 
 class FileStore(Protocol):
-    """What a store can do that is a file: a server has tools of its own for it."""
+    """Check, backup and restore of a store that is a file; database servers have their own tools."""
 
     async def check(self) -> list[str]:
-        """What is wrong with the store, a sentence each; thorough, and slow on a large one. Empty if nothing is."""
+        """All problems of the store, a sentence each. Thorough, and slow on a large store."""
         ...
 
     async def backup(self, target: Path) -> None:
@@ -175,21 +188,22 @@ class FileStore(Protocol):
         ...
 
     async def restore_backup(self, source: Path) -> Path | None:
-        """Put a copy of a sound backup in the store's place, before anything is asked of the store; where the one before
-        is now, if there was one. Nothing is changed where the backup is damaged.
+        """Replace the store by a copy of a backup, before the store is used; the new path of the old store, if there was one.
+
+        A damaged backup changes nothing.
         """
         ...
 
 
 class JobStore(Protocol):
-    """A queue that survives its processes: `store.jobs`, where a store has one. Durable when a method returns.
+    """A queue that survives its processes: `store.jobs`. Durable when a method returns.
 
-    A job is run by one worker at a time, who holds a lease on it: a worker that does not renew it in time has lost it, and
-    another may claim it. So a job may be begun twice; what it does must have its effect once.
+    A job is run by one worker at a time, which holds a lease on it: a worker that does not renew it in time has lost it, and
+    another may claim it. So a job may be started twice, and must be safe to repeat.
     """
 
     async def enqueue(self, workspace: str, jobs: Sequence[NewJob]) -> list[Job]:
-        """Keep jobs, or find those of the same key that are not done yet."""
+        """Add jobs, or find those of the same key that are not done yet."""
         ...
 
     async def claim(self, workspace: str, kinds: Sequence[str], worker: str, lease_seconds: float) -> Job | None:
@@ -202,25 +216,26 @@ class JobStore(Protocol):
     async def renew(
         self, job_id: str, worker: str, lease_seconds: float, progress: float | None = None, message: str = ""
     ) -> bool:
-        """Hold a job for longer and say how far it is; False if it is not this worker's any more."""
+        """Extend the lease on a job and record its progress; False if this worker has lost it."""
         ...
 
     async def finish(self, job_id: str, worker: str, result: Mapping[str, Any]) -> bool:
-        """Say that a job is done, all of it: what was told of its way is forgotten; False if it is not this worker's any more."""
+        """Mark a job as done, and clear its progress; False if this worker has lost it."""
         ...
 
     async def fail(self, job_id: str, worker: str, error: str, retry_at: datetime | None) -> bool:
-        """Say why a job failed and when to try again, or that it is not to be; False if it is not this worker's any more."""
+        """Record why a job failed, and when to try again, None for never; False if this worker has lost it."""
         ...
 
     async def release(self, job_id: str, worker: str, not_before: datetime | None = None, error: str = "") -> bool:
-        """Give a job back as if it had not been begun: the server ends, or what it needs is away; False if it is not this
-        worker's any more.
+        """Give a job back as if it had not been begun, because the server ends or something it needs is unavailable.
+
+        False if this worker has lost it.
         """
         ...
 
     async def schedule(self, workspace: str, job_id: str, not_before: datetime, error: str = "") -> bool:
-        """Let a job that waits be begun then and not before, and say what it waits for; False if it does not wait any more."""
+        """Postpone a waiting job, and record what it waits for; False if it is not waiting."""
         ...
 
     async def get(self, workspace: str, job_id: str) -> Job | None:
@@ -234,24 +249,24 @@ class JobStore(Protocol):
         ...
 
     async def retry(self, workspace: str, job_ids: Sequence[str] | None = None) -> int:
-        """Queue failed jobs anew, and let those that wait for later be tried now: those named or all; how many."""
+        """Queue failed jobs again and make waiting ones due now, those named or all; returns how many."""
         ...
 
     async def drop(self, workspace: str, job_ids: Sequence[str]) -> int:
-        """Forget jobs that do not run; how many."""
+        """Remove jobs that are not running; returns how many."""
         ...
 
     async def counts(self, workspace: str) -> JobCounts:
-        """How many jobs there are."""
+        """The number of jobs in each state."""
         ...
 
     async def next_due(self, workspace: str, kinds: Sequence[str]) -> datetime | None:
-        """When a worker should look again: the moment the next job is due or a lease ends; None if there is nothing to wait for."""
+        """The moment at which the next job is due or a lease ends; None without one."""
         ...
 
 
 class GraphStore(Protocol):
-    """Entities and relations that memories speak of: `store.graph`, where a store has one.
+    """Entities and relations that memories speak of: `store.graph`.
 
     Equal entities are one: names are compared by NFKC, case and white space. What only deleted or replaced memories say is not
     shown, and comes back with them. When a relation was true is computed from its live evidence (`zapomni_db.timeline`);
@@ -328,12 +343,12 @@ class GraphStore(Protocol):
         ...
 
     async def counts(self, workspace: str) -> GraphCounts:
-        """How much there is."""
+        """The figures of a workspace."""
         ...
 
 
-class ConversationStore(Protocol):
-    """Sessions, their messages, and documents with vectors of the caller's own: `store.conversations`, where a store has one.
+class SessionStore(Protocol):
+    """Sessions, their messages, and documents with vectors of the caller's own: `store.sessions`.
 
     A message or a document is a memory: it is searched, deleted, restored and purged like one, and leaves history and queries
     while it is deleted. Durable when a method returns.
@@ -368,7 +383,7 @@ class ConversationStore(Protocol):
     ) -> list[tuple[DocumentRecord, float]]:
         """The documents with an own vector of this dimension that meet the filter, nearest by cosine first, with the cosine.
 
-        Of equal ones the newest comes first. Exact up to 2,000 documents that meet the filter.
+        Of equal ones the newest comes first. Exact up to 2,000 documents that meet the filter; a store may approximate above.
         """
         ...
 

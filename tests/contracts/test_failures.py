@@ -39,7 +39,7 @@ class TestMemoryToolsWithALanguageModel(FailureContract):
         "get_job": {"job_id": NOWHERE},
         "reprocess_memories": {},
     }
-    reading = ("add_memory", "reprocess_memories")
+    extracting = ("add_memory", "reprocess_memories")
     settings: ClassVar = {
         "extractor": "llm",
         "llm": {"provider": "ollama", "model": "any", "base_url": "http://127.0.0.1:9"},
@@ -67,7 +67,7 @@ class TestGraph(FailureContract):
         "get_related": {"entity": "Ada"},
         "search_memory_nodes": {"query": "Ada"},
     }
-    reading = ("build_graph",)
+    extracting = ("build_graph",)
 
 
 class TestSessions(FailureContract):

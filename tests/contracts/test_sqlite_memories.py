@@ -1,6 +1,6 @@
 """The SQLite store keeps the contract of a memory store."""
 
-from zapomni_core.testing.store_contracts import FileStoreContract, MemoryStoreContract, ReembeddingContract
+from zapomni_core.testing.store_contracts import FileStoreContract, MemoryStoreContract, VectorStoreContract
 from zapomni_db.sqlite import SQLiteStore
 
 
@@ -14,6 +14,6 @@ class TestSQLiteFile(FileStoreContract):
         return SQLiteStore(tmp_path / "memory.db")
 
 
-class TestSQLiteReembedding(ReembeddingContract):
+class TestSQLiteVectors(VectorStoreContract):
     async def make_store(self, tmp_path):
         return SQLiteStore(tmp_path / "memory.db")

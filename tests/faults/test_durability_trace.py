@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace
 ONE_BY_ONE, TOGETHER = 3, 8
 TRACED = "trace=read,write,pwrite64,fsync,fdatasync"
 REQUEST = re.compile(r'\\"id\\": (\d+), \\"method\\": \\"tools/call\\"')
-ANSWER = re.compile(r'write\(\d+, "\{\\"jsonrpc\\":\\"2\.0\\",\\"id\\":(\d+),.*chunks_created')
+ANSWER = re.compile(r'\{\\"jsonrpc\\":\\"2\.0\\",\\"id\\":(\d+),(?:(?!\\"jsonrpc\\").)*chunks_created')
 SYNCED = re.compile(r"(?:fsync|fdatasync)(?:\(\d+\)| resumed>\)) += 0")
 
 
@@ -37,8 +37,8 @@ def events_of(lines):
     for line in lines:
         if " read(" in line or " read resumed" in line:
             yield from (("request", int(key)) for key in REQUEST.findall(line))
-        elif answered := ANSWER.search(line):
-            yield "answer", int(answered[1])
+        elif " write(" in line and (answered := ANSWER.findall(line)):  # one write may hold several
+            yield from (("answer", int(key)) for key in answered)
         elif "pwrite64(" in line:
             yield "written", 0
         elif SYNCED.search(line):

@@ -205,7 +205,7 @@ async def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path):
         ballast.write_bytes(bytes(1_000_000))
         store = SQLiteStore(disk / "memory.db")
         texts = []
-        with pytest.raises(StoreFullError, match="no room left"):
+        with pytest.raises(StoreFullError, match="is full"):
             await add_until_refused(store, texts)
         assert await searchable(store) == texts
         ballast.unlink()
@@ -220,7 +220,7 @@ async def test_a_store_that_cannot_even_begin_on_a_full_disk_says_so(tmp_path):
         with pytest.raises(OSError, match="No space"):
             (disk / "ballast").write_bytes(bytes(2_000_000))
         store = SQLiteStore(disk / "memory.db")
-        with pytest.raises(StoreFullError, match="no room left"):
+        with pytest.raises(StoreFullError, match="is full"):
             await store.stats("default")
         (disk / "ballast").unlink()
         assert (await store.stats("default")).memories == 0
@@ -262,9 +262,9 @@ async def test_a_full_disk_is_said_although_sqlite_cannot_even_begin_to_read(tmp
             store.check,
         )
         for attempt in attempts:
-            with pytest.raises(StoreFullError, match=r"no room left on the disk.*nothing was read or written"):
+            with pytest.raises(StoreFullError, match=r"is full.*Nothing was read or written"):
                 await attempt()
-        assert "no room left" in (await store.health())[0]
+        assert "is full" in (await store.health())[0]
         for ballast in disk.glob("ballast*"):
             ballast.unlink()
         assert await searchable(store) == ["filled 0"]
@@ -299,7 +299,7 @@ async def test_a_backup_to_a_full_disk_says_so_and_leaves_what_was_there(tmp_pat
         (disk / "backup.db").write_text("the one before")
         use_up(disk)
         store = SQLiteStore(tmp_path / "memory.db")
-        with pytest.raises(StoreFullError, match=r"^The backup \S+ could not be written \(there is no room left"):
+        with pytest.raises(StoreFullError, match=r"^The backup \S+ could not be written \(its disk is full"):
             await store.backup(disk / "backup.db")
         assert (disk / "backup.db").read_text() == "the one before"
         assert {file.name for file in disk.iterdir()} == {"backup.db", "ballast"}

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from zapomni_core.dispatch.call import report_progress
 from zapomni_core.errors import LLMUnavailableError
-from zapomni_db.names import key_of, shown
+from zapomni_db.entity_names import key_of, shown
 from zapomni_db.records import Extraction, NewEntity, NewRelation
 
 log = logging.getLogger("zapomni.extraction")

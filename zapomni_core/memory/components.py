@@ -126,7 +126,7 @@ class Components:
     @property
     def jobs(self) -> "JobStore | None":
         """The store's job queue; None if it has none."""
-        return getattr(self.store, "jobs", None)
+        return self.store.jobs
 
     @cached_property
     def kinds(self) -> Kinds:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zapomni_core.extraction import Extractor
     from zapomni_db.arrays import Vector
     from zapomni_db.records import Event, Extraction, Job, Memory, NewJob, Order, Page, State
-    from zapomni_db.store import ConversationStore, FileStore, GraphStore, JobStore, MemoryStore
+    from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore
 
 T = TypeVar("T")
 
@@ -107,20 +107,20 @@ class MemoryEngine:
     @property
     def graph(self) -> "GraphStore":
         """The store's entities and relations; ConfigurationError if it has none."""
-        graph: GraphStore | None = getattr(self.components.store, "graph", None)
+        graph = self.components.store.graph
         if graph is None:
             raise ConfigurationError(f"the store '{self.components.store_name}' keeps no graph; choose one that does")
         return graph
 
     @property
-    def conversations(self) -> "ConversationStore":
+    def sessions(self) -> "SessionStore":
         """The store's sessions and documents; ConfigurationError if it has none."""
-        conversations: ConversationStore | None = getattr(self.components.store, "conversations", None)
-        if conversations is None:
+        sessions = self.components.store.sessions
+        if sessions is None:
             raise ConfigurationError(
                 f"the store '{self.components.store_name}' keeps no sessions; choose one that does"
             )
-        return conversations
+        return sessions
 
     @property
     def keeps_jobs(self) -> bool:

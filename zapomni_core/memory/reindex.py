@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from zapomni_core.embedding import Embedder, OnBatch
 from zapomni_core.errors import ConfigurationError, ProcessingError
@@ -12,7 +12,7 @@ from zapomni_core.memory.content import KnownMetadata, indexed_text
 from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound, Job, NewJob
-from zapomni_db.store import MemoryStore, Reembedding
+from zapomni_db.store import MemoryStore, VectorStore
 
 if TYPE_CHECKING:
     from zapomni_core.memory.engine import MemoryEngine
@@ -27,7 +27,7 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
     Chunks with terms of an older analyser are analysed first. An interrupted run loses nothing: the next one continues.
     Progress is reported before the first chunk and after each of the embedder's batches.
     """
-    target = _reembedding(store)
+    target = _vectors(store)
     await _analyse(target, workspace)
     done = 0
     while True:
@@ -42,7 +42,7 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
             return done
 
 
-async def _analyse(target: Reembedding, workspace: str) -> None:
+async def _analyse(target: VectorStore, workspace: str) -> None:
     """Replace the terms of chunks that another version of the analyser has made."""
     while chunks := (await target.outdated(workspace, VERSION, BATCH))[0]:
         made = await asyncio.to_thread(lambda found: [terms(_content(chunk)) for _, chunk in found], chunks)
@@ -57,7 +57,7 @@ async def embed_pending(
 
     EmbedderMismatchError if the workspace has been switched to another embedder meanwhile.
     """
-    target = _reembedding(store)
+    target = _vectors(store)
     done = 0
     while True:
         await _check_serving(store, workspace, embedder)
@@ -77,18 +77,18 @@ async def _check_serving(store: MemoryStore, workspace: str, embedder: Embedder)
 async def count_pending(store: MemoryStore, workspace: str) -> int:
     """How many chunks of a workspace have no vector of its embedder."""
     identity = await store.embedder(workspace)
-    if identity is None or not hasattr(store, "pending"):
+    if identity is None or store.vectors is None:
         return 0
-    return (await _reembedding(store).pending(workspace, identity, 1))[1]
+    return (await store.vectors.pending(workspace, identity, 1))[1]
 
 
 async def count_outdated(store: MemoryStore, workspace: str) -> int:
     """How many chunks of a workspace have terms of another version of the analyser."""
-    return (await _reembedding(store).outdated(workspace, VERSION, 1))[1] if hasattr(store, "outdated") else 0
+    return (await store.vectors.outdated(workspace, VERSION, 1))[1] if store.vectors else 0
 
 
 async def _embed(
-    target: Reembedding,
+    target: VectorStore,
     workspace: str,
     embedder: Embedder,
     chunks: Sequence[tuple[int, ChunkFound]],
@@ -115,7 +115,7 @@ def _shifted(on_progress: OnBatch | None, before: int, total: int) -> OnBatch | 
     return tell
 
 
-async def _switch(target: Reembedding, workspace: str, embedder: Embedder) -> bool:
+async def _switch(target: VectorStore, workspace: str, embedder: Embedder) -> bool:
     """Whether searches use the new vectors now; not yet if a memory has been added meanwhile."""
     try:
         await target.switch(workspace, embedder.identity)
@@ -126,10 +126,10 @@ async def _switch(target: Reembedding, workspace: str, embedder: Embedder) -> bo
     return True
 
 
-def _reembedding(store: MemoryStore) -> Reembedding:
-    if not all(hasattr(store, method) for method in ("pending", "fill", "switch", "outdated", "replace_terms")):
+def _vectors(store: MemoryStore) -> VectorStore:
+    if store.vectors is None:
         raise ConfigurationError("this store cannot get the vectors of another embedder; begin a new one for that")
-    return cast(Reembedding, store)
+    return store.vectors
 
 
 AGAIN = "again"

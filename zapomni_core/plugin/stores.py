@@ -18,7 +18,7 @@ from zapomni_db.records import (
     StoreStats,
     TermCounts,
 )
-from zapomni_db.store import ConversationStore, FileStore, GraphStore, JobStore, MemoryStore, Reembedding
+from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore, VectorStore
 
 __all__ = [
     "Added",
@@ -26,7 +26,6 @@ __all__ = [
     "Candidates",
     "Change",
     "ChunkFound",
-    "ConversationStore",
     "DocumentRecord",
     "Event",
     "FileStore",
@@ -39,9 +38,10 @@ __all__ = [
     "NewMemory",
     "Page",
     "Question",
-    "Reembedding",
     "SessionRecord",
+    "SessionStore",
     "StoreStats",
     "TermCounts",
+    "VectorStore",
     "parse_metadata_filter",
 ]

@@ -15,7 +15,7 @@ from zapomni_core.sessions.models import EMBEDDING_DIMENSION, Document, Message,
 
 if TYPE_CHECKING:
     from zapomni_db.records import DocumentRecord, MessageRecord
-    from zapomni_db.store import ConversationStore
+    from zapomni_db.store import SessionStore
 
 
 class MemoryManager:
@@ -50,8 +50,8 @@ class MemoryManager:
             content, kept = arguments.content_of(content), clean_metadata(metadata)
             span.set(session_id=session, role=role, content_length=len(content))
             span.set(has_metadata=bool(kept), metadata_keys=list(kept))
-            conversations, workspace = await self._sessions(), self._engine.workspace
-            write = partial(conversations.add_message, workspace, session, role)
+            sessions, workspace = await self._sessions(), self._engine.workspace
+            write = partial(sessions.add_message, workspace, session, role)
             added = await add_text(self._engine, content, kept, write, kind="message")
             return UUID(added.memory_id)
 
@@ -73,8 +73,8 @@ class MemoryManager:
             content, kept = arguments.content_of(content), clean_metadata(metadata)
             vector = None if embedding is None else arguments.embedding_of("embedding", embedding, self._dimension)
             span.set(content_length=len(content), has_embedding=vector is not None, metadata_keys=list(kept))
-            conversations, workspace = await self._sessions(), self._engine.workspace
-            write = partial(conversations.add_document, workspace, vector=vector)
+            sessions, workspace = await self._sessions(), self._engine.workspace
+            write = partial(sessions.add_document, workspace, vector=vector)
             added = await add_text(self._engine, content, kept, write, kind="document")
             return UUID(added.memory_id)
 
@@ -130,9 +130,9 @@ class MemoryManager:
         if self._is_owner:
             await self._engine.close()
 
-    async def _sessions(self) -> "ConversationStore":
+    async def _sessions(self) -> "SessionStore":
         await self._engine.open()
-        return self._engine.conversations
+        return self._engine.sessions
 
     def _document(self, found: "DocumentRecord") -> Document:
         """A document as it was stored, if with a vector of another dimension."""

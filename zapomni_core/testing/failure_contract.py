@@ -30,7 +30,7 @@ KEY = "sk-hunter2-of-ada"
 PASSWORD = "sesame-of-ada"  # noqa: S105 (nobody's)
 SECRETS = (PRIVATE, KEY, PASSWORD)
 """Texts that no answer may contain."""
-STORE_PARTS = ("jobs", "graph", "conversations")
+STORE_PARTS = ("jobs", "graph", "sessions", "vectors")
 ERROR_KEY = "zapomni/error"
 ANSWERS = {"success", "degraded", "queued"}
 ASKED_FOR = {"validation", "not_found", "refused"}
@@ -59,7 +59,7 @@ class FailureContract:
         calls = {"write_diary": {"text": "Tea with Ada."}}
     ```
 
-    `calls` has valid arguments for every tool. `independent` names the tools that need no store, `reading` those that use
+    `calls` has valid arguments for every tool. `independent` names the tools that need no store, `extracting` those that use
     the extractor, in the call or in a job. `fill` stores what they work on.
     """
 
@@ -67,7 +67,7 @@ class FailureContract:
     name: ClassVar[str]
     calls: ClassVar[Mapping[str, Mapping[str, Any]]]
     independent: ClassVar[Collection[str]] = ()
-    reading: ClassVar[Collection[str]] = ()
+    extracting: ClassVar[Collection[str]] = ()
     settings: ClassVar[Mapping[str, Any]] = {}
 
     async def test_there_is_a_call_for_every_tool(self) -> None:
@@ -126,7 +126,7 @@ class FailureContract:
                 for tool in app.tools:
                     record, has_failed = await self._call(app, tool, self.calls.get(tool, {}), faults.failed)
                     _admitted(record, tool, "language model", has_failed=has_failed)
-                    assert tool not in self.reading or record["status"] != "success", f"{tool} claims a success"
+                    assert tool not in self.extracting or record["status"] != "success", f"{tool} claims a success"
 
     async def fill(self, app: RunningApp) -> None:
         """Store what the tools work on, before anything fails; by default, some memories."""

@@ -1,4 +1,4 @@
-"""Keeps memories in one SQLite file, shared by any number of processes on one machine.
+"""Stores memories in one SQLite file, shared by any number of processes on one machine.
 
 Importing this package loads apsw and numpy, so it is imported when a store is built, and not before.
 """

@@ -1,7 +1,8 @@
-"""Writes a copy of the whole store, consistent, while others go on writing."""
+"""Backs up the whole store while others go on writing, and restores a backup."""
 
 import glob
 import os
+import shutil
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -9,11 +10,12 @@ from uuid import uuid4
 
 import apsw
 
-from zapomni_db.errors import StoreDamagedError, StoreUnavailableError
-from zapomni_db.sqlite.checking import problems
-from zapomni_db.sqlite.connections import open_connection, transaction
-from zapomni_db.sqlite.failures import DAMAGE, shown, translated
-from zapomni_db.sqlite.files import check_name, real_path
+from zapomni_db.errors import StoreDamagedError, StoreTooNewError, StoreUnavailableError
+from zapomni_db.sqlite import schema
+from zapomni_db.sqlite.check import problems
+from zapomni_db.sqlite.connection import DAMAGE, closed_on_error, open_connection, shown, transaction, translated
+from zapomni_db.sqlite.files import check_name, name_before, real_path, wal_of
+from zapomni_db.sqlite.lock import LockFile
 
 _BESIDE = ("", "-wal", "-shm", ".lock")
 _ABANDONED_SECONDS = 12 * 60 * 60
@@ -30,8 +32,8 @@ _DAMAGED = (
 def back_up(connection: apsw.Connection, store: Path, target: Path) -> None:
     """Write a copy to a file that appears when it is complete and found sound; outside a transaction.
 
-    It is examined as before it is restored, every text and vector: a copy that could not be restored must not take the place of
-    one that can. That takes about three seconds for 100,000 chunks.
+    The copy is checked like before a restore, every text and vector, so that a damaged copy does not overwrite a sound backup.
+    That takes about three seconds for 100,000 chunks.
     """
     target = real_path(target)
     check_name(target)
@@ -51,7 +53,7 @@ def back_up(connection: apsw.Connection, store: Path, target: Path) -> None:
 
 
 def part_of(target: Path) -> Path:
-    """A name beside a file for what is to become it. What processes that were killed left under such names goes."""
+    """The name of a temporary file beside the target. Old ones of killed processes are removed."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.part*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
@@ -67,7 +69,7 @@ def _copy_sound(connection: apsw.Connection, store: Path, part: Path) -> None:
 
 
 def copy_to(connection: apsw.Connection, part: Path) -> None:
-    """A copy under a name of its own. All pages in one step: in several, a busy store would make it begin anew again and again."""
+    """Copy to a new file. All pages in one step: with several, every write to the store would restart the copy."""
     os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(apsw.Connection(str(part), flags=apsw.SQLITE_OPEN_READWRITE)) as copy:
         with copy.backup("main", connection, "main") as pages:
@@ -77,7 +79,7 @@ def copy_to(connection: apsw.Connection, part: Path) -> None:
 
 
 def damage_in(part: Path) -> str:
-    """What is wrong with a copy first of all, in one line; nothing where it is sound."""
+    """The first problem of a copy, in one line; empty if there is none."""
     with closing(open_connection(part)) as copy, transaction(copy, "DEFERRED"):
         return " ".join("".join(problems(copy)[:1]).split()).rstrip(".")
 
@@ -90,3 +92,79 @@ def flush_directory(directory: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+_BACKUP_DAMAGED = "The backup {path} is damaged: nothing was changed ({reason}). Restore another one."
+_UNREADABLE = "The backup {path} cannot be read: nothing was changed ({reason}). This user must be able to read it."
+
+
+def restore_backup(store: Path, source: Path, patience: float) -> Path | None:
+    """Let a sound copy of the source be the store from now on; where the one before is now, if there was one.
+
+    Nothing is changed where the source cannot be trusted. Processes that have the store open notice, and say so.
+    """
+    store, source = real_path(store), real_path(source)
+    if source == store:
+        raise StoreUnavailableError(f"{shown(source)} is the store itself: name a backup of it.")
+    check_name(source)
+    check_name(store)
+    part = part_of(store)
+    lock = LockFile(store)
+    try:
+        with translated(store):
+            _copy_checked(source, part)
+            with lock.hold(patience):
+                return _swap(store, part)
+    finally:
+        lock.close()
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+def _copy_checked(source: Path, part: Path) -> None:
+    with translated(source, DAMAGE, _BACKUP_DAMAGED):
+        with closing(_open(source)) as connection:
+            copy_to(connection, part)
+        if damage := damage_in(part):
+            raise StoreDamagedError(_BACKUP_DAMAGED.format(path=shown(source), reason=damage))
+
+
+def _open(source: Path) -> apsw.Connection:
+    """A connection to a backup that this Zapomni can read, by what its first page says."""
+    with translated(source, (apsw.CantOpenError, apsw.IOError), _UNREADABLE):
+        connection = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+        with closed_on_error(connection):
+            if connection.pragma("application_id") != schema.APPLICATION_ID:
+                raise StoreUnavailableError(
+                    f"The file {shown(source)} is not a backup of a store. Nothing was changed."
+                )
+            version = connection.pragma("user_version")
+            if version > schema.VERSION:
+                raise StoreTooNewError(f"The backup {shown(source)} was made by a newer Zapomni: update Zapomni.")
+            if version < schema.VERSION:
+                raise StoreUnavailableError(
+                    f"The backup {shown(source)} was made by an older Zapomni, before its first release, whose format this"
+                    " one does not read: nothing was changed."
+                )
+        return connection
+
+
+def _swap(store: Path, part: Path) -> Path | None:
+    """May be killed at any point: the store is the old one, or the new one, or reports that its -wal is missing."""
+    aside = name_before(store)
+    if was_there := store.exists():
+        _link(store, aside)
+    with suppress(FileNotFoundError):
+        wal_of(store).rename(wal_of(aside))
+    with suppress(FileNotFoundError):
+        Path(f"{store}-shm").unlink()
+    part.replace(store)
+    flush_directory(store.parent)
+    return aside if was_there else None
+
+
+def _link(store: Path, aside: Path) -> None:
+    try:
+        os.link(store, aside)
+    except OSError:  # a file system without links
+        shutil.copy2(store, aside)

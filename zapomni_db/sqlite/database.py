@@ -1,4 +1,4 @@
-"""The file as a whole: checked before it is trusted, made where it is not there, then connected to."""
+"""The file as a whole: checks it, creates it if necessary, and opens connections to it."""
 
 import threading
 from contextlib import closing, suppress
@@ -8,43 +8,50 @@ import apsw
 
 from zapomni_db.errors import StoreReplacedError, StoreTooNewError, StoreUnavailableError
 from zapomni_db.sqlite import schema
-from zapomni_db.sqlite.connections import closed_on_error, last_change, one, open_connection, transaction
-from zapomni_db.sqlite.failures import damaged, held, shown, translated
-from zapomni_db.sqlite.files import Footprint, make_file, real_path
-from zapomni_db.sqlite.gate import Gate
-from zapomni_db.sqlite.witness import MainFile, Note, Witness
+from zapomni_db.sqlite.connection import (
+    closed_on_error,
+    damaged,
+    held,
+    last_change,
+    one,
+    open_connection,
+    shown,
+    transaction,
+    translated,
+)
+from zapomni_db.sqlite.files import OpenedFiles, make_file, real_path
+from zapomni_db.sqlite.lock import LockFile, MainFile, Note
 
 
 class Database:
-    """One file, its gate and its witness. Nothing is opened before the first `connect`."""
+    """One file and its lock file. Nothing is opened before the first `connect`."""
 
     def __init__(self, path: Path, patience: float) -> None:
         self.path = real_path(path)
         self._named = path
-        self.gate = Gate(self.path)
-        self._witness = Witness(self.path)
+        self.lock = LockFile(self.path)
         self._file: MainFile | None = None
         self._patience = patience
         self._preparing = threading.Lock()
-        self._footprint: Footprint | None = None
+        self._opened_files: OpenedFiles | None = None
 
     def connect(self, *, writing: bool = False) -> apsw.Connection:
-        """A new connection to a store that is sound as far as one can see at once."""
+        """A new connection, after quick checks of the store."""
         with self._preparing, translated(self.path):
-            if self._footprint:
-                self._footprint.check()
-            file = self._footprint.file if self._footprint else self._prepare()
+            if self._opened_files:
+                self._opened_files.check()
+            file = self._opened_files.file if self._opened_files else self._prepare()
             connection = open_connection(self.path, writing=writing)
             with closed_on_error(connection):
                 connection.pragma("query_only", not writing)
                 last_change(connection)
-                self._footprint = self._footprint or self._found(file)
+                self._opened_files = self._opened_files or self._found(file)
             return connection
 
     def guard(self, connection: apsw.Connection) -> None:
-        """Refuse to go on where another process took the files away or brought them to a newer version meanwhile."""
-        if self._footprint:
-            self._footprint.check()
+        """Raise if another process removed, replaced or overwrote the files, or upgraded them to a newer version."""
+        if self._opened_files:
+            self._opened_files.check()
         if self._is_overwritten():
             raise StoreReplacedError(
                 f"The file {shown(self.path)} was overwritten while it was open, as by cp. Nothing is read or written any more."
@@ -55,42 +62,37 @@ class Database:
     def _is_overwritten(self) -> bool:
         return self._file is not None and self._file.is_overwritten()
 
-    def spare_overwritten(self, connection: apsw.Connection) -> None:
-        """See to it that closing the last connection does not mix what is in the -wal into a file that it does not belong to."""
+    def skip_checkpoint_if_overwritten(self, connection: apsw.Connection) -> None:
+        """Keep the last connection from writing the -wal into a file that it does not belong to."""
         if self._is_overwritten():
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
-    def note(self, note: Note) -> None:
-        """Everything up to this is committed."""
-        self._witness.write(note)
-
     def close(self) -> None:
-        """Let go of the files."""
-        self.gate.close()
-        self._witness.close()
+        """Close the files."""
+        self.lock.close()
         if self._file:
             self._file.close()
 
-    def _found(self, file: int) -> Footprint:
+    def _found(self, file: int) -> OpenedFiles:
         """The files that were opened; another process may have put a backup in their place since they were prepared."""
         with suppress(FileNotFoundError):  # a backup has no -wal
-            footprint = Footprint.of(self._named, self.path)
-            if footprint.file == file:
-                return footprint
+            opened = OpenedFiles.of(self._named, self.path)
+            if opened.file == file:
+                return opened
         raise held(self.path)
 
     def _prepare(self) -> int:
-        """See to it that there is a sound store of this version; the number of its file."""
-        make_file(self.path, self._witness)
+        """Create or check the store; the inode of its file."""
+        make_file(self.path, self.lock)
         file = self.path.stat().st_ino
-        noted = self._witness.read()
+        noted = self.lock.read_note()
         with closing(open_connection(self.path)) as connection:
             if connection.readonly("main"):
                 raise StoreUnavailableError(
                     f"The store {shown(self.path)} is read-only: give this user the right to write it."
                 )
             if not self._is_current(connection):
-                with self.gate.hold(self._patience):
+                with self.lock.hold(self._patience):
                     self._adopt(connection)
             self._refuse_behind(noted, Note.parse(one(connection, "SELECT value FROM meta WHERE key = 'store'")))
         self._file = self._file or MainFile(self.path)
@@ -111,10 +113,10 @@ class Database:
         return False
 
     def _adopt(self, connection: apsw.Connection) -> None:
-        """Make the store; another process may have done so while this one waited."""
+        """Create the tables, unless another process did so while this one waited."""
         if self._is_current(connection):
             return
-        if not connection.pragma("application_id") and self._witness.read():
+        if not connection.pragma("application_id") and self.lock.read_note():
             raise damaged(self.path, "nothing is in the file, but memories were kept in it: is its -wal missing?")
         if connection.pragma("journal_mode", "wal") != "wal":
             raise StoreUnavailableError(
@@ -138,9 +140,9 @@ class Database:
             )
 
     def _refuse_behind(self, noted: Note | None, found: Note) -> None:
-        """What was noted before is in the store now, or was lost."""
+        """Raise if the store is behind the note in the lock file: commits were lost."""
         missing = noted.commit - found.commit if noted and noted.store == found.store else 0
-        if missing > 0 and self._witness.read() == noted:
+        if missing > 0 and self.lock.read_note() == noted:
             raise damaged(
                 self.path,
                 f"its last {missing} changes are missing: its -wal was removed, or an old copy was put in its"

@@ -10,8 +10,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from zapomni_db.errors import StoreReplacedError, StoreUnavailableError
-from zapomni_db.sqlite.failures import damaged, shown, translate
-from zapomni_db.sqlite.witness import MainFile, Witness, first_in_wal
+from zapomni_db.sqlite.connection import damaged, shown, translate
+from zapomni_db.sqlite.lock import LockFile, MainFile, first_in_wal
 
 _SMALLEST = 512  # bytes of a page: SQLite would take a shorter file for a new one, and overwrite it
 _LONGEST_PATH, _LONGEST_NAME = 504, 247  # bytes: "-journal" comes behind them, within 512 and 255
@@ -26,13 +26,11 @@ def wal_of(path: Path) -> Path:
 
 
 def real_path(path: Path) -> Path:
-    """Where a path leads, whatever links are on its way."""
+    """The path with all symlinks resolved."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise StoreUnavailableError(
-            f"The path {shown(path)} leads nowhere ({error}): choose another one, or mend its links."
-        ) from error
+        raise StoreUnavailableError(f"Cannot resolve the path {shown(path)} ({error}); check its symlinks.") from error
 
 
 def check_name(path: Path) -> None:
@@ -50,26 +48,26 @@ def check_name(path: Path) -> None:
         )
 
 
-def make_file(path: Path, witness: Witness) -> None:
-    """An empty file, readable by its owner alone, unless there is a file; nothing where one was and is no more."""
+def make_file(path: Path, lock: LockFile) -> None:
+    """Create an empty file that only its owner may read, unless it exists. Refuses paths where a store was lost."""
     check_name(path)
     if path.is_dir():
         raise StoreUnavailableError(f"The store {shown(path)} is a directory: name a file in it.")
     if path.exists() and not path.is_file():
-        raise StoreUnavailableError(f"The store {shown(path)} is no file, but a device or the like: name a file.")
-    _refuse_lost(path, witness)
+        raise StoreUnavailableError(f"The store {shown(path)} is not a regular file: name a file.")
+    _refuse_lost(path, lock)
     _make_directory(path.parent)
     _refuse_mount(path)
     _refuse_other_names(path)
     if not path.exists():
-        witness.forget()
+        lock.erase_note()
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def _refuse_lost(path: Path, witness: Witness) -> None:
+def _refuse_lost(path: Path, lock: LockFile) -> None:
     """SQLite would take an emptied file for a new one, and would throw away the -wal of one that is missing or empty."""
-    noted = witness.read()
+    noted = lock.read_note()
     wal_size, size = size_of(wal_of(path)), size_of(path)
     if size >= _SMALLEST:
         _refuse_strange_wal(path, wal_size)
@@ -78,7 +76,7 @@ def _refuse_lost(path: Path, witness: Witness) -> None:
         raise damaged(path, "the file is too short")
     if wal_size:
         raise damaged(path, "the file is missing or empty, but its -wal is there")
-    if noted and path.is_file() and witness.read() == noted:  # else another process is making it just now
+    if noted and path.is_file() and lock.read_note() == noted:  # else another process is making it just now
         raise damaged(path, "the file is empty, but memories were kept in it")
 
 
@@ -86,7 +84,7 @@ def _refuse_strange_wal(path: Path, wal_size: int) -> None:
     """SQLite takes whichever -wal it finds, and would mix the two. A backup says in its header that it has none.
 
     The size was taken first: a new store says that it has a -wal before there is one. The -wal is read before the file, as
-    another process may write it anew once the file holds all that was in it.
+    another process may overwrite the -wal once the file holds its contents.
     """
     if not wal_size:
         return
@@ -102,7 +100,7 @@ def _refuse_strange_wal(path: Path, wal_size: int) -> None:
 
 
 def size_of(path: Path) -> int:
-    """How many bytes a file has; none where there is no file. Another process may remove a -wal at any moment."""
+    """The size in bytes, 0 for a missing file: another process may remove a -wal at any moment."""
     try:
         return path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
@@ -146,7 +144,7 @@ def _refuse_other_names(path: Path) -> None:
     ours = [name for name in path.parent.glob(f"{glob.escape(path.name)}{_BEFORE}*") if name.samefile(path)]
     if path.stat().st_nlink > 1 + len(ours):
         raise StoreUnavailableError(
-            f"The store {shown(path)} has another name too (a hard link), and whoever used both would destroy it."
+            f"The store {shown(path)} has another name too (a hard link); using both would destroy it."
             f" Delete the other name, or make a copy of it: find DIRECTORY -samefile {shown(path)} lists both."
         )
 
@@ -163,7 +161,7 @@ def mount_of(path: Path, mounts: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Footprint:
+class OpenedFiles:
     """Which files a path led to when it was opened. SQLite goes on writing into files that were taken away."""
 
     path: str
@@ -176,7 +174,7 @@ class Footprint:
         return self.numbers[0]
 
     @classmethod
-    def of(cls, named: Path, path: Path) -> "Footprint":
+    def of(cls, named: Path, path: Path) -> "OpenedFiles":
         """The files as they are now; `named` is the path before its links were followed, which may lead elsewhere later."""
         names = (str(named), str(wal_of(path)))
         return cls(*names, _numbers(*names))

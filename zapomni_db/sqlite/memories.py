@@ -1,20 +1,18 @@
-"""Memories as rows of the file: written once, read whole, sealed so that a change by anyone else is noticed."""
+"""Memories as rows of the file: found, listed, deleted, restored, replaced, and the history of each."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import apsw
 
-from zapomni_db.errors import InvalidInputError
+from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.filters import Filter
-from zapomni_db.records import Memory, Order, Page, State
-from zapomni_db.sqlite import values
-from zapomni_db.sqlite.bodies import read_body
-from zapomni_db.sqlite.chunks import ChunkRow
-from zapomni_db.sqlite.chunks import read as read_chunks
-from zapomni_db.sqlite.connections import one, rows
-from zapomni_db.sqlite.facets import HOLDING, asked, facets_of
+from zapomni_db.records import Change, Event, Memory, Order, Page, State
+from zapomni_db.sqlite import filter_index, texts, values
+from zapomni_db.sqlite.connection import one, rows
+from zapomni_db.sqlite.graph import timeline
 
 
 class Row(NamedTuple):
@@ -34,7 +32,7 @@ class Row(NamedTuple):
     first_chunk: int
     chunks: int
     key: str | None
-    seal: bytes = b""
+    digest: bytes = b""
     deleted_at: int | None = None
     replaced_by: str | None = None
 
@@ -54,9 +52,9 @@ class Row(NamedTuple):
         return range(self.first_chunk, self.first_chunk + self.chunks)
 
     @property
-    def facets(self) -> set[bytes]:
-        """What it can be filtered by."""
-        return facets_of(
+    def filter_entries(self) -> set[bytes]:
+        """The entries of the filter index for it."""
+        return filter_index.entries_of(
             self.workspace,
             kind=self.kind,
             source=self.source,
@@ -66,13 +64,13 @@ class Row(NamedTuple):
             metadata=values.from_json(self.metadata),
         )
 
-    def is_sealed(self, text: bytes, chunks: Sequence[ChunkRow]) -> bool:
-        """Whether nothing was changed that never changes in a memory."""
-        return self.seal == seal_of(self[: Row._fields.index("key")], self.key, text, chunks)
+    def is_intact(self, text: bytes, chunks: Sequence[texts.ChunkRow]) -> bool:
+        """Whether its unchangeable parts are as they were written."""
+        return self.digest == digest_of(self[: Row._fields.index("key")], self.key, text, chunks)
 
 
-def seal_of(fixed: Sequence[Any], key: str | None, text: bytes, chunks: Sequence[ChunkRow]) -> bytes:
-    """A digest of all that never changes in a memory; `fixed` are the columns of its row before `key`."""
+def digest_of(fixed: Sequence[Any], key: str | None, text: bytes, chunks: Sequence[texts.ChunkRow]) -> bytes:
+    """A digest of the parts that never change; `fixed` are the columns of its row before `key`."""
     return values.digest(values.to_json("memory", [fixed, chunks]).encode(), (key or "").encode(), text)
 
 
@@ -90,7 +88,9 @@ _INDEXED: dict[Order, str] = {
     "oldest": "INDEXED BY memory_moment",
     "inserted": "NOT INDEXED",
 }
-_INSERT = f"INSERT INTO memory({_COLUMNS}, moment, thread) VALUES({', '.join('?' * (len(Row._fields) + 2))})"
+_INSERT = (
+    f"INSERT INTO memory({_COLUMNS}, moment, conversation_number) VALUES({', '.join('?' * (len(Row._fields) + 2))})"
+)
 
 
 def find(connection: apsw.Connection, workspace: str, uid: str) -> Row | None:
@@ -109,7 +109,7 @@ def find_by_key(connection: apsw.Connection, workspace: str, key: str) -> Row | 
     return Row(*row) if row else None
 
 
-def replaced_by(connection: apsw.Connection, row: Row) -> list[tuple[int, str]]:
+def replaced_rows(connection: apsw.Connection, row: Row) -> list[tuple[int, str]]:
     """The numbers and ids of the memories that a memory took the place of, hidden ones too."""
     return list(rows(connection, "SELECT id, uid FROM memory WHERE replaced_by = ? ORDER BY id", row.uid))
 
@@ -120,29 +120,29 @@ def everything(connection: apsw.Connection) -> Iterator[Row]:
         yield Row(*row)
 
 
-def insert(connection: apsw.Connection, new: Iterable[Row]) -> None:
-    """Keep the rows of memories."""
-    connection.executemany(_INSERT, [(*row, row.moment, values.thread_of(row.conversation)) for row in new])
+def insert(connection: apsw.Connection, row: Row) -> None:
+    """Write the row of a new memory."""
+    connection.execute(_INSERT, (*row, row.moment, values.conversation_number(row.conversation)))
 
 
 def update(connection: apsw.Connection, old: Row, new: Row) -> None:
-    """Write a row that has other metadata, sealed anew."""
-    text, parts = read_body(connection, old.id), read_chunks(connection, old.chunk_numbers)
-    sealed = seal_of(new[: Row._fields.index("key")], new.key, text, parts)
+    """Write a row whose metadata changed, with a new digest."""
+    text, parts = texts.read(connection, old.id), texts.read_chunks(connection, old.chunk_numbers)
+    digest = digest_of(new[: Row._fields.index("key")], new.key, text, parts)
     connection.execute(
-        "UPDATE memory SET metadata = ?, tags = ?, source = ?, seal = ? WHERE id = ?",
-        (new.metadata, new.tags, new.source, sealed, old.id),
+        "UPDATE memory SET metadata = ?, tags = ?, source = ?, digest = ? WHERE id = ?",
+        (new.metadata, new.tags, new.source, digest, old.id),
     )
 
 
-def seal_again(connection: apsw.Connection, number: int) -> None:
-    """Seal a memory whose chunks were analysed again."""
+def update_digest(connection: apsw.Connection, number: int) -> None:
+    """Write the digest of a memory whose chunks were analysed again."""
     row = Row(*one(connection, _SELECT + "WHERE id = ?", number))
     update(connection, row, row)
 
 
-def drop(connection: apsw.Connection, row: Row) -> None:
-    """Forget a memory's row."""
+def delete(connection: apsw.Connection, row: Row) -> None:
+    """Remove a memory's row for good."""
     connection.execute("DELETE FROM memory WHERE id = ?", (row.id,))
 
 
@@ -171,20 +171,20 @@ def list_page(
     """Memories in an order, from where the page before ended."""
     columns = ("id",) if order == "inserted" else ("moment", "id")
     compared, direction = ("<", "DESC") if order == "newest" else (">", "ASC")
-    conditions, bound = _conditions(workspace, wanted)
+    which, bound = conditions(workspace, wanted)
     if after:
-        conditions.append(f"({', '.join(columns)}) {compared} ({', '.join('?' * len(columns))})")
+        which.append(f"({', '.join(columns)}) {compared} ({', '.join('?' * len(columns))})")
         bound += _position(after, len(columns))
     ordered = ", ".join(f"{column} {direction}" for column in columns)
-    conditions.append(_STATES[state])
-    statement = f"{_SELECT} m {_INDEXED[order]} WHERE {' AND '.join(conditions)} ORDER BY {ordered} LIMIT ?"
+    which.append(_STATES[state])
+    statement = f"{_SELECT} m {_INDEXED[order]} WHERE {' AND '.join(which)} ORDER BY {ordered} LIMIT ?"
     found = [Row(*row) for row in rows(connection, statement, *bound, limit + 1)]
     place = ".".join(str(getattr(found[limit - 1], column)) for column in columns) if len(found) > limit else ""
     return Page([_read(connection, row) for row in found[:limit]], place)
 
 
-def _conditions(workspace: str, wanted: Filter) -> tuple[list[str], list[Any]]:
-    """What a memory of a workspace must be to meet a filter, as conditions with the values for them."""
+def conditions(workspace: str, wanted: Filter) -> tuple[list[str], list[Any]]:
+    """SQL conditions on the memory m that a workspace and a filter stand for, and the values to bind."""
     bounds = {
         "moment >= ?": wanted.date_from,
         "moment <= ?": wanted.date_to,
@@ -192,9 +192,12 @@ def _conditions(workspace: str, wanted: Filter) -> tuple[list[str], list[Any]]:
         "created_at <= ?": wanted.created_to,
     }
     dates = {condition: values.to_micros(moment) for condition, moment in bounds.items() if moment}
-    groups = list(asked(workspace, wanted))
-    conditions = ["workspace = ?", *dates, *[HOLDING] * len(groups)]
-    return conditions, [workspace, *dates.values(), *map(apsw.carray, groups)]
+    groups = list(filter_index.groups_of(workspace, wanted))
+    return ["workspace = ?", *dates, *[filter_index.HOLDING] * len(groups)], [
+        workspace,
+        *dates.values(),
+        *map(apsw.carray, groups),
+    ]
 
 
 def _position(after: str, parts: int) -> list[int]:
@@ -209,7 +212,7 @@ def _read(connection: apsw.Connection, row: Row) -> Memory:
         id=row.uid,
         workspace=row.workspace,
         kind=row.kind,
-        text=read_body(connection, row.id).decode(),
+        text=texts.read(connection, row.id).decode(),
         metadata=values.from_json(row.metadata),
         tags=tuple(values.from_json(row.tags)),
         source=row.source,
@@ -218,8 +221,141 @@ def _read(connection: apsw.Connection, row: Row) -> Memory:
         timestamp=values.from_micros_or_none(row.timestamp),
         created_at=values.from_micros(row.created_at),
         deleted_at=values.from_micros_or_none(row.deleted_at),
-        replaces=tuple(uid for _, uid in replaced_by(connection, row)),
+        replaces=tuple(uid for _, uid in replaced_rows(connection, row)),
         replaced_by=row.replaced_by,
         chunks=row.chunks,
         role=one(connection, "SELECT role FROM message WHERE memory = ?", row.id) or "",
     )
+
+
+_What = Literal["added", "changed", "deleted", "restored", "replaced", "purged", "read", "embedded", "analysed"]
+
+
+def record_change(connection: apsw.Connection, workspace: str, memory: int, state: _What, by: str = "") -> None:
+    """Log a change of a memory. By this log every process keeps its view of a workspace up to date."""
+    connection.execute(
+        "INSERT INTO change(workspace, memory, state, at, client) VALUES(?, ?, ?, ?, ?)",
+        (workspace, memory, state, time.time_ns() // 1000, by),
+    )
+
+
+def history(connection: apsw.Connection, memory: int) -> list[Event]:
+    """The events of a memory that a user may ask about, in order."""
+    statement = (
+        "SELECT at, state, client FROM change WHERE memory = ?"
+        " AND state IN ('added', 'changed', 'deleted', 'restored', 'replaced') ORDER BY seq"
+    )
+    return [Event(values.from_micros(at), state, by) for at, state, by in rows(connection, statement, memory)]
+
+
+def record_reload(connection: apsw.Connection, workspace: str) -> None:
+    """Make every process reload its view of a workspace, because the codes changed."""
+    connection.execute(
+        "INSERT INTO change(workspace, memory, state, at, client) VALUES(?, 0, 'reload', 0, '')", (workspace,)
+    )
+
+
+def changed_since(connection: apsw.Connection, workspace: str, seq: int) -> set[int] | None:
+    """The memories of a workspace that changed after a log entry; None if all must be read again."""
+    statement = "SELECT memory FROM change WHERE seq > ? AND workspace = ? AND state != 'read'"
+    found = rows(connection, statement, seq, workspace)
+    memories = {memory for (memory,) in found}
+    return None if 0 in memories else memories
+
+
+def change(connection: apsw.Connection, workspace: str, uid: str, wanted: Change, by: str) -> Memory | None:
+    """Apply a change to a memory; None where it does not apply. Inside a transaction."""
+    row = find(connection, workspace, uid)
+    if row is None:
+        return None
+    values.check_text("by", by)
+    if wanted.metadata is not None and not _set_metadata(connection, row, wanted, by):
+        return None
+    if wanted.deleted is True:
+        return get(connection, workspace, uid) if _delete(connection, row, by) else None
+    if wanted.deleted is False:
+        return _restore(connection, row, by)
+    return get(connection, workspace, uid)
+
+
+def _set_metadata(connection: apsw.Connection, row: Row, wanted: Change, by: str) -> bool:
+    """Write new metadata; False where the metadata are no longer those that the change expects."""
+    if wanted.instead_of is not None and values.from_json(row.metadata) != dict(wanted.instead_of):
+        return False
+    new = row._replace(
+        metadata=values.to_json("metadata", dict(wanted.metadata or {})),
+        tags=values.to_json("tags", wanted.tags),
+        source=values.check_text("source", wanted.source),
+    )
+    update(connection, row, new)
+    filter_index.delete(connection, row.id, row.filter_entries - new.filter_entries)
+    filter_index.insert(connection, row.id, new.filter_entries - row.filter_entries)
+    record_change(connection, row.workspace, row.id, "changed", by)
+    return True
+
+
+def _delete(connection: apsw.Connection, row: Row, by: str) -> bool:
+    """Hide a memory; False if it is deleted."""
+    if row.deleted_at is not None:
+        return False
+    connection.execute("UPDATE memory SET deleted_at = ? WHERE id = ?", (time.time_ns() // 1000, row.id))
+    if row.is_live:
+        timeline.hide(connection, row.id)
+    record_change(connection, row.workspace, row.id, "deleted", by)
+    return True
+
+
+def _restore(connection: apsw.Connection, row: Row, by: str) -> Memory | None:
+    """Bring a deleted memory back, or one whose replacement was deleted."""
+    if row.replaced_by is not None and not _is_kept(connection, row.workspace, row.replaced_by):
+        return get(connection, row.workspace, _reinstate(connection, row, by))
+    return get(connection, row.workspace, row.uid) if restore_row(connection, row, by) else None
+
+
+def _is_kept(connection: apsw.Connection, workspace: str, uid: str) -> bool:
+    row = find(connection, workspace, uid)
+    return row is not None and row.deleted_at is None
+
+
+def _reinstate(connection: apsw.Connection, row: Row, by: str) -> str:
+    """Let a memory be live that has no replacement any more; the id of the one that says the same now."""
+    same = find_by_key(connection, row.workspace, row.key) if row.key else None
+    if same:  # it was added again in the meantime, and equal memories are kept once
+        restore_row(connection, same, by)
+        return same.uid
+    connection.execute("UPDATE memory SET deleted_at = NULL, replaced_by = NULL WHERE id = ?", (row.id,))
+    timeline.show(connection, row.id)
+    record_change(connection, row.workspace, row.id, "restored", by)
+    return row.uid
+
+
+def restore_row(connection: apsw.Connection, row: Row, by: str) -> bool:
+    """Bring a memory back; False if it was not deleted."""
+    if row.deleted_at is None:
+        return False
+    connection.execute("UPDATE memory SET deleted_at = NULL WHERE id = ?", (row.id,))
+    if row.replaced_by is None:
+        timeline.show(connection, row.id)
+    record_change(connection, row.workspace, row.id, "restored", by)
+    return True
+
+
+def replace(connection: apsw.Connection, uid: str, new: Row, by: str) -> Row | None:
+    """Let a memory take the place of another, which must be live; the other one, or None if it had its place already."""
+    old = find(connection, new.workspace, uid)
+    if old and old.replaced_by == new.uid:
+        return None
+    if old is None or not old.is_live:
+        raise MemoryNotFoundError("The memory to replace is not in this workspace, or was deleted or replaced before.")
+    connection.execute("UPDATE memory SET replaced_by = ? WHERE id = ?", (new.uid, old.id))
+    timeline.hide(connection, old.id)
+    record_change(connection, new.workspace, old.id, "replaced", by)
+    return old
+
+
+def delete_replaced(connection: apsw.Connection, new: Row) -> None:
+    """Mark the memories that a memory replaced as deleted, so that purging their replacement does not bring them back."""
+    for number, _ in replaced_rows(connection, new):
+        deleted = "UPDATE memory SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL"
+        connection.execute(deleted, (time.time_ns() // 1000, number))
+        record_change(connection, new.workspace, number, "deleted")

@@ -1,4 +1,7 @@
-"""Gives a workspace the vectors of another embedder, or the terms of another analyser, while the old ones serve. Each step is whole, so it can be cut anywhere."""
+"""Replaces the vectors of a workspace with those of another embedder, or its terms with those of another analyser.
+
+The old ones serve meanwhile. Each step is a transaction, so the process may be killed at any point.
+"""
 
 from collections.abc import Sequence
 
@@ -7,14 +10,12 @@ import apsw
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound, EmbedderIdentity
-from zapomni_db.sqlite import chunks, embedders, memories
-from zapomni_db.sqlite.changes import record, record_reload
-from zapomni_db.sqlite.connections import one
-from zapomni_db.sqlite.embedders import Embedder
-from zapomni_db.sqlite.terms import drop_terms, keep_terms
-from zapomni_db.sqlite.values import integers
+from zapomni_db.sqlite import memories, terms, texts, vectors
+from zapomni_db.sqlite.connection import one
+from zapomni_db.sqlite.threads import Threads
+from zapomni_db.sqlite.values import check_text, integers
 
-BATCH = 1000  # vectors forgotten in one transaction: others wait for it
+BATCH = 1000  # vectors deleted in one transaction: other writers wait for it
 _PENDING = """
 FROM chunk JOIN memory ON memory.id = chunk.memory
 WHERE memory.workspace = ?1 AND NOT EXISTS (SELECT 1 FROM code WHERE code.id = chunk.id + ?2)
@@ -31,34 +32,61 @@ SELECT group_concat(id) FROM (
 """
 
 
-def pending(
+class SQLiteVectors:
+    """A VectorStore in the same file as the memories."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+
+    async def pending(
+        self, workspace: str, embedder: EmbedderIdentity, limit: int
+    ) -> tuple[list[tuple[int, ChunkFound]], int]:
+        return await self._threads.query(lambda connection: _pending(connection, workspace, embedder, limit))
+
+    async def fill(self, workspace: str, embedder: EmbedderIdentity, vectors: Sequence[tuple[int, Vector]]) -> None:
+        await self._threads.write(lambda connection: _fill(connection, workspace, embedder, vectors))
+
+    async def switch(self, workspace: str, embedder: EmbedderIdentity) -> None:
+        check_text("workspace", workspace)
+        await self._threads.write(lambda connection: _switch(connection, workspace, embedder))
+        while await self._threads.write(lambda connection: _delete_some(connection, workspace)):
+            pass
+
+    async def outdated(self, workspace: str, analyser: int, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
+        return await self._threads.query(lambda connection: _outdated(connection, workspace, analyser, limit))
+
+    async def replace_terms(self, workspace: str, analyser: int, terms: Sequence[tuple[int, Sequence[str]]]) -> None:
+        await self._threads.write(lambda connection: _replace_terms(connection, workspace, analyser, terms))
+
+
+def _pending(
     connection: apsw.Connection, workspace: str, identity: EmbedderIdentity, limit: int
 ) -> tuple[list[tuple[int, ChunkFound]], int]:
     """Some chunks of a workspace without a vector by this embedder, hidden ones too, and how many there are."""
-    embedder = embedders.find(connection, identity)
+    embedder = vectors.find_embedder(connection, identity)
     wanted = (workspace, _shift(embedder))
     total = one(connection, _COUNT, *wanted) if _is_any_missing(connection, embedder) else 0
     numbers = integers(one(connection, _NEWEST, *wanted, limit) if total else None)
-    return list(zip(numbers.tolist(), chunks.found(connection, numbers), strict=True)), total
+    return list(zip(numbers.tolist(), texts.find_chunks(connection, numbers), strict=True)), total
 
 
-def fill(
+def _fill(
     connection: apsw.Connection,
     workspace: str,
     identity: EmbedderIdentity,
-    vectors: Sequence[tuple[int, Vector]],
+    given: Sequence[tuple[int, Vector]],
 ) -> None:
     """Keep vectors of chunks that are still there; inside a transaction. Views learn of those that serve."""
-    embedder = embedders.register(connection, identity)
-    found = [_memory_of(connection, workspace, number) for number, _ in vectors]
-    there = [vector for vector, memory in zip(vectors, found, strict=True) if memory is not None]
-    embedders.keep_vectors(connection, embedder, there)
-    if embedder == embedders.serving(connection, workspace):
+    embedder = vectors.register_embedder(connection, identity)
+    found = [_memory_of(connection, workspace, number) for number, _ in given]
+    there = [vector for vector, memory in zip(given, found, strict=True) if memory is not None]
+    vectors.insert_vectors(connection, embedder, there)
+    if embedder == vectors.serving(connection, workspace):
         for memory in dict.fromkeys(number for number in found if number is not None):
-            record(connection, workspace, memory, "embedded")
+            memories.record_change(connection, workspace, memory, "embedded")
 
 
-def _is_any_missing(connection: apsw.Connection, embedder: Embedder | None) -> bool:
+def _is_any_missing(connection: apsw.Connection, embedder: vectors.Embedder | None) -> bool:
     """Whether any chunk of the store has no vector by an embedder: fast to tell, and mostly none has."""
     chunks_there: int = one(connection, "SELECT count(*) FROM chunk")
     if embedder is None:
@@ -75,56 +103,56 @@ def _memory_of(connection: apsw.Connection, workspace: str, chunk: int) -> int |
     return number
 
 
-def outdated(
+def _outdated(
     connection: apsw.Connection, workspace: str, analyser: int, limit: int
 ) -> tuple[list[tuple[int, ChunkFound]], int]:
     """Some chunks of a workspace whose terms another analyser made, hidden ones too, and how many there are."""
     total = one(connection, f"SELECT count(*) {_OUTDATED}", workspace, analyser)
     first = f"SELECT group_concat(id) FROM (SELECT chunk.id {_OUTDATED} LIMIT ?3)"  # noqa: S608 - ours
     numbers = integers(one(connection, first, workspace, analyser, limit) if total else None)
-    return list(zip(numbers.tolist(), chunks.found(connection, numbers), strict=True)), total
+    return list(zip(numbers.tolist(), texts.find_chunks(connection, numbers), strict=True)), total
 
 
-def replace_terms(
+def _replace_terms(
     connection: apsw.Connection, workspace: str, analyser: int, new: Sequence[tuple[int, Sequence[str]]]
 ) -> None:
     """Keep other terms of chunks that are still there; inside a transaction. Views learn of their lengths."""
     found = {number: _memory_of(connection, workspace, number) for number, _ in new}
-    there = [(number, terms) for number, terms in new if found[number] is not None]
-    drop_terms(connection, [number for number, _ in there])
-    keep_terms(connection, there)
+    there = [(number, own) for number, own in new if found[number] is not None]
+    terms.delete(connection, [number for number, _ in there])
+    terms.insert(connection, there)
     connection.executemany(
         "UPDATE chunk SET length = ?, analyser = ? WHERE id = ?",
-        [(len(terms), analyser, number) for number, terms in there],
+        [(len(own), analyser, number) for number, own in there],
     )
     for memory in dict.fromkeys(number for number in found.values() if number is not None):
-        memories.seal_again(connection, memory)
-        record(connection, workspace, memory, "analysed")
+        memories.update_digest(connection, memory)
+        memories.record_change(connection, workspace, memory, "analysed")
 
 
-def switch(connection: apsw.Connection, workspace: str, identity: EmbedderIdentity) -> None:
+def _switch(connection: apsw.Connection, workspace: str, identity: EmbedderIdentity) -> None:
     """Let this embedder's vectors serve in a workspace; inside a transaction."""
-    embedder = embedders.register(connection, identity)
+    embedder = vectors.register_embedder(connection, identity)
     left = one(connection, _COUNT, workspace, _shift(embedder))
     if left:
-        raise EmbedderMismatchError(f"{left} chunks have no vector by {embedders.describe(identity)} yet.")
-    embedders.serve(connection, workspace, embedder)
-    record_reload(connection, workspace)
+        raise EmbedderMismatchError(f"{left} chunks have no vector by {vectors.describe(identity)} yet.")
+    vectors.set_serving(connection, workspace, embedder)
+    memories.record_reload(connection, workspace)
 
 
-def forget_some(connection: apsw.Connection, workspace: str) -> bool:
-    """Forget some vectors of a workspace by embedders that do not serve it; False when there are none; inside a transaction."""
-    serving = embedders.serving(connection, workspace)
-    for embedder in embedders.everyone(connection):
+def _delete_some(connection: apsw.Connection, workspace: str) -> bool:
+    """Delete some vectors of a workspace by embedders that do not serve it; False when there are none."""
+    serving = vectors.serving(connection, workspace)
+    for embedder in vectors.all_embedders(connection):
         if embedder == serving:
             continue
         numbers = integers(one(connection, _OTHERS, workspace, _shift(embedder), BATCH))
         if len(numbers):
-            embedders.forget_vectors(connection, numbers)
+            vectors.delete_numbered(connection, numbers)
             return True
-    embedders.forget_unused(connection)
+    vectors.delete_unused_embedders(connection)
     return False
 
 
-def _shift(embedder: Embedder | None) -> int:
+def _shift(embedder: vectors.Embedder | None) -> int:
     return embedder.vector_number(0) if embedder else 0

@@ -13,13 +13,11 @@ from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.filters import Filter
 from zapomni_db.rank import OFFSETS, PER_NEIGHBOUR, idf, textbook_bm25
 from zapomni_db.records import Candidate, Candidates, Question, TermCounts
-from zapomni_db.sqlite import codes, facets, terms
-from zapomni_db.sqlite.codes import Codes
-from zapomni_db.sqlite.connections import one
-from zapomni_db.sqlite.connections import rows as fetch
-from zapomni_db.sqlite.embedders import Embedder
-from zapomni_db.sqlite.failures import damaged
+from zapomni_db.sqlite import filter_index, terms, vectors
+from zapomni_db.sqlite.connection import damaged, one
+from zapomni_db.sqlite.connection import rows as fetch
 from zapomni_db.sqlite.values import from_micros, integers, to_micros
+from zapomni_db.sqlite.vectors import Codes, Embedder
 
 RESCORED = 1000
 """Chunks whose exact cosine is read: those nearest by the signs of their vectors."""
@@ -90,8 +88,8 @@ class LiveChunks:
 
     def _mask(self, wanted: Filter) -> Mask:
         chosen = np.ones(len(self.memory_numbers), np.bool_)
-        for group in facets.asked(self.workspace, wanted):
-            chosen &= self._are(facets.holding(self.connection, group))
+        for group in filter_index.groups_of(self.workspace, wanted):
+            chosen &= self._are(filter_index.holding(self.connection, group))
         if wanted.date_from:
             chosen &= self.moments >= to_micros(wanted.date_from)
         if wanted.date_to:
@@ -123,7 +121,7 @@ class LiveChunks:
         self._check_embedder(question)
         rescored = RESCORED_IN_LARGE if len(mask) > LARGE else RESCORED
         most = max(rescored, question.by_vector + 1)  # one more than asked for tells that the leg is full
-        near = codes.nearest(self.codes, codes.signs(question.vector), most, embedded)
+        near = vectors.nearest(self.codes, vectors.signs(question.vector), most, embedded)
         cosines = np.zeros(len(mask))
         cosines[near] = self._cosines(near, question.vector)
         return self._best(near, cosines, question.by_vector)
@@ -191,7 +189,7 @@ class LiveChunks:
         found = np.full(len(rows), np.nan)
         there = self.embedded[rows]
         if there.any():
-            found[there] = codes.cosines(self._vectors(rows[there]), vector)
+            found[there] = vectors.cosines(self._vectors(rows[there]), vector)
         return found
 
     def _vectors(self, rows: Rows) -> Vector:
@@ -200,7 +198,7 @@ class LiveChunks:
         kept = one(self.connection, _VECTORS, apsw.carray(numbers)) or b""
         if len(kept) != len(rows) * self.serving.identity.dimension * np.dtype(np.float16).itemsize:
             raise damaged(Path(self.connection.filename), "vectors are missing")
-        return codes.read_vectors(kept, len(rows))
+        return vectors.read_vectors(kept, len(rows))
 
     def _check_embedder(self, question: Question) -> None:
         if self.serving and question.embedder != self.serving.identity:

@@ -7,7 +7,7 @@ import apsw
 import numpy as np
 
 from zapomni_db.arrays import Rows
-from zapomni_db.sqlite.connections import rows
+from zapomni_db.sqlite.connection import rows
 from zapomni_db.sqlite.values import digest, integers
 
 # FTS5 would fold A to Z, split at control characters and spaces, and cut what is very long. Such terms are kept by digest,
@@ -25,8 +25,8 @@ def token(term: str) -> str:
     return _MARK + digest(term.encode(errors="surrogatepass")).hex()
 
 
-def keep_terms(connection: apsw.Connection, chunks: Sequence[tuple[int, Sequence[str]]]) -> None:
-    """Let chunks be found by their terms."""
+def insert(connection: apsw.Connection, chunks: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """Index chunks by their terms."""
     connection.executemany(
         "INSERT INTO term(rowid, terms) VALUES(?, ?)", [(chunk, _tokens(terms)) for chunk, terms in chunks]
     )
@@ -41,8 +41,8 @@ def _tokens(terms: Sequence[str]) -> str:
     return " ".join(map(token, terms))
 
 
-def drop_terms(connection: apsw.Connection, chunks: Sequence[int]) -> None:
-    """Let chunks not be found any more."""
+def delete(connection: apsw.Connection, chunks: Sequence[int]) -> None:
+    """Remove chunks from the index."""
     connection.executemany("DELETE FROM term WHERE rowid = ?", [(chunk,) for chunk in chunks])
 
 

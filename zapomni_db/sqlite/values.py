@@ -1,7 +1,8 @@
-"""How texts, JSON, moments and digests are written into the file, and how they come back."""
+"""How texts, JSON, moments, digests and ids are written into the file, and how they come back."""
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -95,7 +96,7 @@ def digest(*parts: bytes, size: int = 16) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def thread_of(conversation: str) -> int:
+def conversation_number(conversation: str) -> int:
     """A number for a conversation; 0 for none."""
     if not conversation:
         return 0
@@ -119,3 +120,10 @@ def integers(listed: str | None) -> Rows:
     if not listed:
         return np.empty(0, np.int64)
     return np.fromstring(listed, np.int64, sep=",")
+
+
+def new_id(micros: int) -> str:
+    """A UUID of version 7: the millisecond of a moment, and 74 random bits."""
+    moment, drawn = f"{micros // 1000:012x}", os.urandom(10)
+    variant, random = "89ab"[drawn[9] & 3], drawn.hex()
+    return f"{moment[:8]}-{moment[8:]}-7{random[:3]}-{variant}{random[3:6]}-{random[6:18]}"

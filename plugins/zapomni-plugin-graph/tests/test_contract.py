@@ -47,6 +47,8 @@ async def test_the_server_says_when_to_state_facts():
 class PlainStore:
     """A store that keeps neither a graph nor jobs."""
 
+    jobs = graph = sessions = vectors = None
+
     async def close(self):
         """There is nothing to close."""
 

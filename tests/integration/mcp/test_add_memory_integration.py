@@ -137,7 +137,7 @@ async def test_a_memory_replaces_nothing_by_replacing_itself(house):
 async def test_a_correction_of_what_was_never_there_stores_nothing(house):
     result = await house.call("add_memory", text="The meeting is on Tuesday.", replaces="550e8400")
     assert result["structuredContent"]["error_type"] == "not_found"
-    assert "no such memory to replace" in text_of(result)
+    assert "The memory to replace is not in this workspace" in text_of(result)
     assert await house.counts() == (0, 0, 0, 0)
 
 

@@ -18,7 +18,7 @@ from zapomni_core.errors import (
 )
 from zapomni_db import errors as db_errors
 from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreUnavailableError
-from zapomni_db.sqlite.failures import shown
+from zapomni_db.sqlite.connection import shown
 
 GENERIC = "Something went wrong."
 

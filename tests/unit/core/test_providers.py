@@ -73,7 +73,7 @@ def test_the_default_embedder_is_made_without_loading_its_model():
 def test_the_sqlite_store_is_where_its_url_says(url, path):
     store = Providers(BUILT_IN).get("store", "sqlite").factory(ProviderContext(settings=Settings(), url=url))
     assert isinstance(store, SQLiteStore)
-    assert store._access.path == (Path(path) if path else default_store_file())
+    assert store._threads.path == (Path(path) if path else default_store_file())
 
 
 def test_the_default_store_is_in_the_users_data_directory(monkeypatch, tmp_path):
@@ -122,6 +122,8 @@ class Forgetful(SQLiteStore):
 
 class Closing:
     """A store that keeps nothing yet, or only what a test needs."""
+
+    jobs = graph = sessions = vectors = None
 
     async def close(self):
         raise AssertionError

@@ -8,10 +8,10 @@ import pytest
 
 from zapomni_core.testing.samples import put, sample_memory, searchable
 from zapomni_db.errors import StoreReplacedError, StoreTooNewError, StoreUnavailableError
-from zapomni_db.sqlite import SQLiteStore, purging, schema
-from zapomni_db.sqlite.connections import last_change, open_connection
+from zapomni_db.sqlite import SQLiteStore, purge, schema
+from zapomni_db.sqlite.backup import restore_backup
+from zapomni_db.sqlite.connection import last_change, open_connection
 from zapomni_db.sqlite.database import Database
-from zapomni_db.sqlite.restoring import restore_backup
 
 
 def columns(path, table):
@@ -77,7 +77,7 @@ async def test_a_store_that_becomes_newer_is_not_swept(store, path):
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreTooNewError):
-        await store._access.write(purging.sweep, alone=True)
+        await store._threads.write(purge.sweep, alone=True)
 
 
 async def test_a_database_of_another_program_is_refused_and_not_touched(store, path):

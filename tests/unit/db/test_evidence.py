@@ -2,8 +2,8 @@
 
 import pytest
 
+from zapomni_db.entity_names import snake_case
 from zapomni_db.evidence import Text
-from zapomni_db.names import snake_case
 
 
 def cut(text, spans):

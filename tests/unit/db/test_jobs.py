@@ -26,7 +26,7 @@ def set_clock(monkeypatch):
     """Lets the queue take a moment for now."""
 
     def to(moment):
-        monkeypatch.setattr("zapomni_db.sqlite.queue.now", lambda: int(moment.timestamp() * 1_000_000))
+        monkeypatch.setattr("zapomni_db.sqlite.jobs.now", lambda: int(moment.timestamp() * 1_000_000))
 
     return to
 

@@ -21,28 +21,28 @@ def open_files():
     return {str(one.resolve()) for one in Path("/proc/self/fd").iterdir()}
 
 
-def crew():
+def store_threads():
     """The threads of stores; those of others come and go as they like."""
     return [thread for thread in threading.enumerate() if thread.name in ("zapomni-reader", "zapomni-writer")]
 
 
 async def test_building_a_store_opens_nothing_and_starts_nothing(path):
-    before = crew()
+    before = store_threads()
     await SQLiteStore(path).close()
-    assert crew() == before
+    assert store_threads() == before
     assert not path.parent.exists()
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
 async def test_closing_leaves_no_thread_and_no_descriptor(path):
-    before = crew()
+    before = store_threads()
     store = SQLiteStore(path)
     await asyncio.gather(*(put(store, sample_memory(f"m {n}"), "default") for n in range(5)))
     await asyncio.gather(*(store.stats("default") for _ in range(5)))
-    assert len(crew()) == len(before) + 3
+    assert len(store_threads()) == len(before) + 3
     assert any(str(path) in name for name in open_files())
     await store.close()
-    assert crew() == before
+    assert store_threads() == before
     assert not any(str(path.parent) in name for name in open_files())
     assert {file.name for file in path.parent.iterdir()} == {"memory.db", "memory.db.lock"}
 
@@ -132,8 +132,8 @@ async def test_a_closed_store_is_held_by_nobody(path):
     store = SQLiteStore(path)
     await put(store, sample_memory("text"), "default")
     await store.term_counts("default", ["text"])
-    held = [weakref.ref(part) for part in (store._access.open().crew, store._access.open().views)]
+    held = [weakref.ref(part) for part in (store._threads, store._threads.open(), store._views)]
     await store.close()
     del store
     gc.collect()
-    assert [part() for part in held] == [None, None]
+    assert [part() for part in held] == [None, None, None]

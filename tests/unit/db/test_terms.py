@@ -30,11 +30,11 @@ def test_different_terms_are_different_in_the_index(one, other):
 def test_terms_are_found_as_often_as_they_are_there(connection, given_terms):
     connection.execute("SAVEPOINT example")
     try:
-        terms.keep_terms(connection, [(7, given_terms), (9, [*given_terms, "also"])])
+        terms.insert(connection, [(7, given_terms), (9, [*given_terms, "also"])])
         for term, (chunks, counts) in terms.postings(connection, given_terms).items():
             assert chunks.tolist() == [7, 9]
             assert counts[0] == given_terms.count(term)
-        terms.drop_terms(connection, [7])
+        terms.delete(connection, [7])
         left = terms.postings(connection, given_terms)
         assert {term: chunks.tolist() for term, (chunks, _) in left.items()} == {term: [9] for term in given_terms}
     finally:

@@ -10,14 +10,14 @@ class TestMyStore(MemoryStoreContract):
 from zapomni_core.testing.store_contracts.graph import GraphStoreContract
 from zapomni_core.testing.store_contracts.jobs import JobStoreContract
 from zapomni_core.testing.store_contracts.memories import FileStoreContract, MemoryStoreContract
-from zapomni_core.testing.store_contracts.reembedding import ReembeddingContract
-from zapomni_core.testing.store_contracts.sessions import ConversationStoreContract
+from zapomni_core.testing.store_contracts.sessions import SessionStoreContract
+from zapomni_core.testing.store_contracts.vectors import VectorStoreContract
 
 __all__ = [
-    "ConversationStoreContract",
     "FileStoreContract",
     "GraphStoreContract",
     "JobStoreContract",
     "MemoryStoreContract",
-    "ReembeddingContract",
+    "SessionStoreContract",
+    "VectorStoreContract",
 ]

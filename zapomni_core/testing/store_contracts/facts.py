@@ -62,7 +62,7 @@ UNKNOWN_FACTS = {
 
 
 async def state(store: Graphed, memory_id: str, *facts: NewFact, workspace: str = WORKSPACE) -> FactsStated:
-    """What became of some facts of a memory."""
+    """State facts of a memory."""
     return await store.graph.state_facts(workspace, memory_id, facts)
 
 
@@ -74,7 +74,7 @@ async def stated(store: Graphed, text: str, *facts: NewFact, when: datetime | No
 
 
 async def replaced_by(store: Graphed, old: str, text: str, **fields: Any) -> Added:
-    """What became of a memory that replaces another."""
+    """Add a memory that replaces another."""
     return await put(store, sample_memory(text, replaces=old, **fields))
 
 

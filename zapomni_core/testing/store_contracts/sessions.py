@@ -1,4 +1,4 @@
-"""The contract of a store of conversations as a test class: subclass it, make a store, and pytest does the rest."""
+"""The contract of a store of sessions as a test class: subclass it, make a store, and pytest does the rest."""
 
 import asyncio
 from dataclasses import replace
@@ -33,11 +33,11 @@ SESSION = "5f6c3a52-0000-4000-8000-000000000001"
 ANOTHER_SESSION = "5f6c3a52-0000-4000-8000-000000000002"
 
 
-class ConversationStoreContract(StoreContract):
-    """What every store of conversations must do, beside what it does with memories.
+class SessionStoreContract(StoreContract):
+    """What every store of sessions must do, beside what it does with memories.
 
     ```python
-    class TestMyConversations(ConversationStoreContract):
+    class TestMySessions(SessionStoreContract):
         async def make_store(self, tmp_path):
             return MyStore(tmp_path / "store")
     ```
@@ -60,20 +60,20 @@ class ConversationStoreContract(StoreContract):
         assert (document.text, document.metadata) == (text, {text: [text]})
 
     async def test_the_first_message_makes_the_session(self, store: Any) -> None:
-        assert await store.conversations.session(WORKSPACE, SESSION) is None
+        assert await store.sessions.session(WORKSPACE, SESSION) is None
         await say(store, "first")
         await say(store, "second")
         first, second = await history(store)
-        session = await store.conversations.session(WORKSPACE, SESSION)
+        session = await store.sessions.session(WORKSPACE, SESSION)
         assert (session.id, session.user_id, session.metadata) == (SESSION, "", {})
         assert (session.created_at, session.updated_at) == (first.created_at, second.created_at)
 
     async def test_a_session_that_was_created_knows_its_user(self, store: Any) -> None:
-        made = await store.conversations.create_session(WORKSPACE, "ada", {"plan": ["a"], "n": 1})
-        assert await store.conversations.session(WORKSPACE, made.id) == made
+        made = await store.sessions.create_session(WORKSPACE, "ada", {"plan": ["a"], "n": 1})
+        assert await store.sessions.session(WORKSPACE, made.id) == made
         assert (made.user_id, made.metadata, made.created_at) == ("ada", {"plan": ["a"], "n": 1}, made.updated_at)
         await say(store, "hello", session_id=made.id)
-        later = await store.conversations.session(WORKSPACE, made.id)
+        later = await store.sessions.session(WORKSPACE, made.id)
         assert (later.user_id, later.metadata) == ("ada", {"plan": ["a"], "n": 1})
         assert later.updated_at >= made.updated_at
 
@@ -155,17 +155,17 @@ class ConversationStoreContract(StoreContract):
     async def test_workspaces_see_nothing_of_each_other(self, store: Any) -> None:
         await say(store, "mine")
         await write(store, "mine", [1.0, 0.0])
-        assert await store.conversations.session("yours", SESSION) is None
-        assert await store.conversations.history("yours", SESSION, 10) == []
+        assert await store.sessions.session("yours", SESSION) is None
+        assert await store.sessions.history("yours", SESSION, 10) == []
         assert await near(store, [1.0, 0.0], workspace="yours") == []
         assert await written(store, workspace="yours") == []
         await say(store, "yours", workspace="yours")
         assert await texts(store) == ["mine"]
-        hers = await store.conversations.create_session(WORKSPACE, "ada", {"plan": "secret"})
+        hers = await store.sessions.create_session(WORKSPACE, "ada", {"plan": "secret"})
         await say(store, "yours", workspace="yours", session_id=hers.id)
-        another = await store.conversations.session("yours", hers.id)
+        another = await store.sessions.session("yours", hers.id)
         assert (another.user_id, another.metadata) == ("", {})
-        assert await store.conversations.session(WORKSPACE, hers.id) == hers
+        assert await store.sessions.session(WORKSPACE, hers.id) == hers
 
     @pytest.mark.parametrize("field", ["session_id", "role", "text", "metadata"])
     async def test_a_message_that_cannot_be_kept_is_refused_and_leaves_nothing(self, store: Any, field: str) -> None:
@@ -174,14 +174,14 @@ class ConversationStoreContract(StoreContract):
         with pytest.raises(InvalidInputError, match=field):
             await say(store, **given)
         assert (await store.stats(WORKSPACE)).memories == 0
-        assert await store.conversations.session(WORKSPACE, SESSION) is None
+        assert await store.sessions.session(WORKSPACE, SESSION) is None
 
     @pytest.mark.parametrize(("user_id", "metadata"), [(LONE_SURROGATE, {}), ("ada", {"n": float("nan")})])
     async def test_a_session_that_cannot_be_kept_is_refused(
         self, store: Any, user_id: str, metadata: dict[str, Any]
     ) -> None:
         with pytest.raises(InvalidInputError):
-            await store.conversations.create_session(WORKSPACE, user_id, metadata)
+            await store.sessions.create_session(WORKSPACE, user_id, metadata)
 
     async def test_an_own_vector_comes_back(self, store: Any) -> None:
         vector = np.random.default_rng(5).standard_normal(1536).astype(np.float32)
@@ -203,7 +203,7 @@ class ConversationStoreContract(StoreContract):
         await write(store, "north-east", [3.0, 3.0])
         await write(store, "west", [-1.0, 0.0])
         await write(store, "nowhere", [0.0, 0.0])
-        found = await store.conversations.nearest_documents(WORKSPACE, vector_of([5.0, 1.0]), 10, NO_FILTER)
+        found = await store.sessions.nearest_documents(WORKSPACE, vector_of([5.0, 1.0]), 10, NO_FILTER)
         assert [one.text for one, _ in found] == ["east", "north-east", "north", "nowhere", "west"]
         expected = [5 / 26**0.5, 6 / 52**0.5, 1 / 26**0.5, 0.0, -5 / 26**0.5]
         assert [cosine for _, cosine in found] == pytest.approx(expected, abs=1e-6)
@@ -278,31 +278,31 @@ class ConversationStoreContract(StoreContract):
 
     async def test_another_store_answers_every_question_from_now(self, store: Any, other: Any) -> None:
         """What it was asked before, and what it answered then, changes nothing."""
-        assert await other.conversations.session(WORKSPACE, SESSION) is None
+        assert await other.sessions.session(WORKSPACE, SESSION) is None
         assert ([one.text for one in await written(other)], await texts(other)) == ([], [])
         await say(store, "first")
-        assert await other.conversations.session(WORKSPACE, SESSION)
+        assert await other.sessions.session(WORKSPACE, SESSION)
         await say(store, "second")
-        now = await store.conversations.session(WORKSPACE, SESSION)
-        assert await other.conversations.session(WORKSPACE, SESSION) == now
+        now = await store.sessions.session(WORKSPACE, SESSION)
+        assert await other.sessions.session(WORKSPACE, SESSION) == now
         assert await texts(other) == ["first", "second"]
         document = await write(store, "document")
         assert [one.text for one in await written(other)] == ["document"]
-        assert [one.text for one in await other.conversations.documents(WORKSPACE, [document])] == ["document"]
+        assert [one.text for one in await other.sessions.documents(WORKSPACE, [document])] == ["document"]
         await delete(store, document)
         assert await written(other) == []
-        assert await other.conversations.documents(WORKSPACE, [document]) == []
+        assert await other.sessions.documents(WORKSPACE, [document]) == []
 
     async def test_documents_come_by_their_ids_in_that_order(self, store: Any) -> None:
         first, second = await write(store, "first", [1.0, 0.5], metadata={"n": 1}), await write(store, "second")
         gone, message = await write(store, "gone"), await say(store, "said")
         await delete(store, gone)
         asked = [second, gone, "nobody's", LONE_SURROGATE, message, first]
-        found = await store.conversations.documents(WORKSPACE, asked)
+        found = await store.sessions.documents(WORKSPACE, asked)
         assert [(one.id, one.text) for one in found] == [(second, "second"), (first, "first")]
         assert (found[1].vector.tolist(), found[1].metadata) == ([1.0, 0.5], {"n": 1})
-        assert await store.conversations.documents("yours", asked) == []
-        assert await store.conversations.documents(WORKSPACE, []) == []
+        assert await store.sessions.documents("yours", asked) == []
+        assert await store.sessions.documents(WORKSPACE, []) == []
 
     async def test_documents_come_by_time_newest_first(self, store: Any) -> None:
         for number in range(4):
@@ -311,14 +311,14 @@ class ConversationStoreContract(StoreContract):
         everything = await written(store)
         assert [one.text for one in everything] == ["d3", "d2", "d1", "d0"]
         first, last = everything[2].created_at, everything[1].created_at
-        between = await store.conversations.documents_between(WORKSPACE, first, last, NO_FILTER)
+        between = await store.sessions.documents_between(WORKSPACE, first, last, NO_FILTER)
         assert [one.text for one in between] == ["d2", "d1"]
-        newest = await store.conversations.documents_between(WORKSPACE, first, last, NO_FILTER, 1)
+        newest = await store.sessions.documents_between(WORKSPACE, first, last, NO_FILTER, 1)
         assert [one.text for one in newest] == ["d2"]
         even = await written(store, wanted=Filter(metadata={"even": (True,)}))
         assert [one.text for one in even] == ["d2", "d0"]
         only_even = Filter(metadata={"even": (True,)})
-        (newest_even,) = await store.conversations.documents_between(
+        (newest_even,) = await store.sessions.documents_between(
             WORKSPACE, everything[-1].created_at, everything[0].created_at, only_even, 1
         )
         assert newest_even.text == "d2"
@@ -347,7 +347,7 @@ class ConversationStoreContract(StoreContract):
             await again.close()
 
     async def test_health_names_the_store_and_versions(self, store: Any) -> None:
-        health = await store.conversations.health()
+        health = await store.sessions.health()
         assert isinstance(health["store"], str)
         assert any(key.endswith("_version") for key in health)
 
@@ -355,14 +355,14 @@ class ConversationStoreContract(StoreContract):
 async def say(store: Any, text: str, **given: Any) -> str:
     """The id of a message that was added."""
     where = given.pop("workspace", WORKSPACE), given.pop("session_id", SESSION), given.pop("role", "user")
-    added = await store.conversations.add_message(*where, _memory(text, given))
+    added = await store.sessions.add_message(*where, _memory(text, given))
     return str(added.memory_id)
 
 
 async def write(store: Any, text: str, vector: Any = None, **given: Any) -> str:
     """The id of a document that was added."""
     own = None if vector is None else vector_of(vector)
-    added = await store.conversations.add_document(WORKSPACE, _memory(text, given), own)
+    added = await store.sessions.add_document(WORKSPACE, _memory(text, given), own)
     return str(added.memory_id)
 
 
@@ -377,7 +377,7 @@ def vector_of(numbers: Any) -> Vector:
 
 async def history(store: Any, limit: int = 100, session_id: str = SESSION) -> list[MessageRecord]:
     """The last messages of a session."""
-    found: list[MessageRecord] = await store.conversations.history(WORKSPACE, session_id, limit)
+    found: list[MessageRecord] = await store.sessions.history(WORKSPACE, session_id, limit)
     return found
 
 
@@ -390,12 +390,12 @@ async def near(
     store: Any, vector: Any, limit: int = 10, wanted: Filter = NO_FILTER, workspace: str = WORKSPACE
 ) -> list[str]:
     """The texts of the nearest documents."""
-    found = await store.conversations.nearest_documents(workspace, vector_of(vector), limit, wanted)
+    found = await store.sessions.nearest_documents(workspace, vector_of(vector), limit, wanted)
     return [one.text for one, _ in found]
 
 
 async def written(store: Any, wanted: Filter = NO_FILTER, workspace: str = WORKSPACE) -> list[DocumentRecord]:
     """All documents, the newest first."""
     first, last = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-    found: list[DocumentRecord] = await store.conversations.documents_between(workspace, first, last, wanted)
+    found: list[DocumentRecord] = await store.sessions.documents_between(workspace, first, last, wanted)
     return found

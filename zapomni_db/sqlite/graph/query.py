@@ -11,12 +11,13 @@ from typing import Any
 
 import apsw
 
+from zapomni_db.entity_names import key_of, words_of
 from zapomni_db.errors import InvalidInputError
-from zapomni_db.names import key_of, words_of
-from zapomni_db.records import MENTIONED_WITH, Direction, Entity, Evidence, GraphCounts, Relation, Surroundings
-from zapomni_db.sqlite.bodies import CUT, FIRST_PART, cut_body
-from zapomni_db.sqlite.connections import one, rows
+from zapomni_db.records import MENTIONED_WITH, Direction, Entity, Evidence, Relation, Surroundings
+from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.graph.timeline import bound
+from zapomni_db.sqlite.texts import CUT, FIRST_PART
+from zapomni_db.sqlite.texts import cut as cut_text
 from zapomni_db.sqlite.values import (
     check_text,
     checked_micros,
@@ -174,7 +175,7 @@ _ENDS: dict[Direction, list[tuple[str, str]]] = {
     "in": [("object", ""), ("subject", _EITHER_WAY)],
     "both": [("subject", ""), ("object", "")],
 }
-_IS_CURRENT = "(x.valid_until IS NULL OR x.valid_until > :now)"
+IS_CURRENT = "(x.valid_until IS NULL OR x.valid_until > :now)"
 _WAS_TRUE = """
 (x.begin <= :at AND (x.valid_until IS NULL OR x.valid_until > :at)
     OR EXISTS (SELECT 1 FROM period p WHERE p.relation = x.id AND p.begin <= :at AND p.valid_until > :at))
@@ -189,7 +190,7 @@ SELECT r.id FROM relation r JOIN entity s ON s.id = r.subject AND s.workspace = 
 _ALSO_CURRENT = f"""
 SELECT DISTINCT x.id FROM carray(:facts) w CROSS JOIN relation r ON r.id = w.value
     CROSS JOIN relation x ON x.subject = r.subject AND x.type = r.type
-WHERE x.evidence > 0 AND {_IS_CURRENT} AND (r.valid_until IS NULL OR r.valid_until > :now)
+WHERE x.evidence > 0 AND {IS_CURRENT} AND (r.valid_until IS NULL OR r.valid_until > :now)
     AND x.id NOT IN (SELECT value FROM carray(:same))
 ORDER BY x.evidence DESC, x.latest DESC, x.id DESC LIMIT :limit
 """  # noqa: S608 - ours
@@ -270,7 +271,7 @@ def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
         which += f"AND {_WAS_TRUE}"
         asked["at"] = checked_micros("at", wanted.at)
     elif not wanted.ended:
-        which += f"AND {_IS_CURRENT}"
+        which += f"AND {IS_CURRENT}"
         asked["now"] = time.time_ns() // 1000
     return which, asked
 
@@ -353,84 +354,8 @@ def _evidence(connection: apsw.Connection, memories: Mapping[int, int]) -> dict[
     evidence: defaultdict[int, list[Evidence]] = defaultdict(list)
     for relation, memory, first, last, cut, memory_id, start, end, extractor, basis in found:
         if cut is None or len(cut) < last - first:  # it is in two parts of a long text
-            cut = cut_body(connection, memory, first, last)  # noqa: PLW2901  # the whole of it
+            cut = cut_text(connection, memory, first, last)  # noqa: PLW2901  # the whole of it
         piece = Evidence(memory_id, cut.decode(), start, end, extractor, basis)
         if piece not in evidence[relation]:  # stated with other dates
             evidence[relation].append(piece)
     return evidence
-
-
-# How much there is, and what was not read.
-
-_LIVE_MEMORY = "workspace = :workspace AND deleted_at IS NULL AND replaced_by IS NULL"
-_ENTITIES = "SELECT count(*), coalesce(sum(mentions), 0) FROM entity WHERE workspace = ? AND memories > 0"
-_COUNTED = f"""
-SELECT x.type = :mentioned, {_IS_CURRENT}, count(*)
-FROM entity CROSS JOIN relation x ON x.subject = entity.id
-WHERE workspace = :workspace AND memories > 0 AND x.evidence > 0 GROUP BY 1, 2
-"""  # noqa: S608 - ours
-_READ = f"""
-SELECT extractor, count(*) FROM reading JOIN memory ON memory.id = reading.memory WHERE {_LIVE_MEMORY} GROUP BY extractor
-"""  # noqa: S608 - ours
-_MEMORIES = f"SELECT count(*) FROM memory WHERE {_LIVE_MEMORY}"  # noqa: S608 - ours
-_UNREAD = f"""
-SELECT uid FROM memory WHERE {_LIVE_MEMORY} AND id > :after
-    AND NOT EXISTS (SELECT 1 FROM reading WHERE reading.memory = memory.id AND extractor = :extractor)
-ORDER BY id LIMIT :limit
-"""  # noqa: S608 - ours
-_READ_BY = f"""
-SELECT count(*) FROM reading JOIN memory ON memory.id = reading.memory WHERE extractor = :extractor AND {_LIVE_MEMORY}
-"""  # noqa: S608 - ours
-_READING = """
-SELECT
-    (SELECT count(DISTINCT entity) FROM mention JOIN spelling ON spelling.id = mention.spelling
-        WHERE mention.memory = reading.memory AND mention.extractor = reading.extractor),
-    (SELECT count(DISTINCT relation) FROM evidence
-        WHERE evidence.memory = reading.memory AND evidence.extractor = reading.extractor)
-FROM memory JOIN reading ON reading.memory = memory.id WHERE uid = ? AND workspace = ? AND extractor = ?
-"""
-
-
-def counts(connection: apsw.Connection, workspace: str) -> GraphCounts:
-    """The figures of a workspace."""
-    asked: dict[str, Any] = {"workspace": check_text("workspace", workspace)}
-    entities, mentions = one(connection, _ENTITIES, workspace)
-    now = {"now": time.time_ns() // 1000, "mentioned": MENTIONED_WITH}
-    counted = {(together, current): count for together, current, count in connection.execute(_COUNTED, asked | now)}
-    return GraphCounts(
-        entities=entities,
-        facts=counted.get((0, 1), 0),
-        ended=counted.get((0, 0), 0),
-        together=counted.get((1, 1), 0) + counted.get((1, 0), 0),
-        mentions=mentions,
-        memories=connection.execute(_MEMORIES, asked).get,
-        read=dict(connection.execute(_READ, asked)),
-    )
-
-
-def reading(connection: apsw.Connection, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
-    """How many entities and relations an extractor read in a memory."""
-    if not all(map(is_text, (workspace, memory_id, extractor))):
-        return None
-    found: tuple[int, int] | None = one(connection, _READING, memory_id, workspace, extractor)
-    return found
-
-
-def unread(
-    connection: apsw.Connection, workspace: str, extractor: str, limit: int, after: str | None
-) -> tuple[list[str], int]:
-    """Ids of live memories that an extractor has not read, from after one on, and how many there are in all."""
-    asked: dict[str, str | int] = {
-        "workspace": check_text("workspace", workspace),
-        "extractor": check_text("extractor", extractor),
-        "after": _number(connection, workspace, after),
-        "limit": limit,
-    }
-    found = [uid for (uid,) in connection.execute(_UNREAD, asked)]
-    return found, connection.execute(_MEMORIES, asked).get - connection.execute(_READ_BY, asked).get
-
-
-def _number(connection: apsw.Connection, workspace: str, memory_id: str | None) -> int:
-    if memory_id is None or not is_text(memory_id):
-        return 0
-    return one(connection, "SELECT id FROM memory WHERE uid = ? AND workspace = ?", memory_id, workspace) or 0

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import apsw
 
+from zapomni_db.entity_names import key_of, shown, snake_case, words_of
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.evidence import Span, Text
-from zapomni_db.names import key_of, shown, snake_case, words_of
 from zapomni_db.records import (
     MENTIONED_WITH,
     STATED,
@@ -20,14 +20,12 @@ from zapomni_db.records import (
     NewFact,
     NewRelation,
 )
-from zapomni_db.sqlite import memories, values
-from zapomni_db.sqlite.bodies import read_body
-from zapomni_db.sqlite.changes import record as record_change
-from zapomni_db.sqlite.connections import one, rows
+from zapomni_db.sqlite import memories, texts, values
+from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.graph import query, timeline
 from zapomni_db.sqlite.graph.query import entity_uid, uid_of
 from zapomni_db.sqlite.graph.timeline import NOTHING, bound
-from zapomni_db.sqlite.memories import Row
+from zapomni_db.sqlite.memories import Row, record_change
 
 QUOTE = 300
 """Characters of a quote that are shown."""
@@ -86,7 +84,7 @@ def state_facts(
     """Add facts with a live memory as their evidence; inside a transaction."""
     values.check_text("by", by)
     row = _live(connection, workspace, memory_id)
-    text = Text(read_body(connection, row.id).decode())
+    text = Text(texts.read(connection, row.id).decode())
     checked = _checked(connection, row, text, facts)
     now = time.time_ns() // 1000
     before = timeline.contribution(connection, row.id)
@@ -98,14 +96,14 @@ def state_facts(
         if not one(connection, "SELECT evidence FROM relation WHERE id = ?", number):
             new.add(number)
     timeline.count(connection, before, timeline.contribution(connection, row.id))
-    rivals = timeline.with_rivals(connection, set(relations))
-    were_current = timeline.current(connection, rivals, now)
+    competing = timeline.with_competing(connection, set(relations))
+    were_current = timeline.current(connection, competing, now)
     timeline.update(connection, relations)
     record_change(connection, row.workspace, row.id, "read", by)
     return FactsStated(
         new=len(new),
         known=len(facts) - len(new),
-        ended=len(were_current - timeline.current(connection, rivals, now)),
+        ended=len(were_current - timeline.current(connection, competing, now)),
         also_current=tuple(query.also_current(connection, set(relations), now)),
     )
 
@@ -113,13 +111,13 @@ def state_facts(
 def move_facts(connection: apsw.Connection, old: Row, new: Row, text: str) -> tuple[int, int]:
     """Copy what was stated of a memory to the one that replaces it, where its text holds both names.
 
-    How many facts were moved and how many were not. The evidence is found anew; those of the old memory stay with it.
+    How many facts were moved and how many were not. The evidence is searched again in the new text; the old memory keeps its own.
     """
     stated = list(rows(connection, _STATED_OF, old.id))
     if not stated:
         return 0, 0
     before = timeline.contribution(connection, new.id)
-    old_text, new_text = read_body(connection, old.id).decode(), Text(text)
+    old_text, new_text = texts.read(connection, old.id).decode(), Text(text)
     moved: dict[int, int] = {}
     for number, start, end, *columns in stated:
         subject, target = Named(*columns[:3]), Named(*columns[3:6])
@@ -241,11 +239,11 @@ def _keep_stated(connection: apsw.Connection, row: Row, text: Text, entities: It
 
 
 def record(connection: apsw.Connection, workspace: str, memory_id: str, extraction: Extraction) -> bool:
-    """Keep what was read in a memory; inside a transaction. False where there is no such memory."""
+    """Store what was extracted from a memory; False for an unknown memory. Inside a transaction."""
     row = memories.find(connection, workspace, memory_id)
     if row is None:
         return False
-    record_row(connection, row, read_body(connection, row.id).decode(), extraction)
+    record_row(connection, row, texts.read(connection, row.id).decode(), extraction)
     return True
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from zapomni_db.sqlite.connections import rows
+from zapomni_db.sqlite.connection import rows
 from zapomni_db.sqlite.values import from_json
 from zapomni_db.timeline import Period, Statement, timeline
 
@@ -127,7 +127,7 @@ def update(connection: apsw.Connection, relations: Iterable[int]) -> None:
     _keep(connection, said, [period for line in lines for period in timeline(one for n in line for one in said[n])])
 
 
-def with_rivals(connection: apsw.Connection, relations: set[int]) -> set[int]:
+def with_competing(connection: apsw.Connection, relations: set[int]) -> set[int]:
     """These relations, and those of the same subject and type where one may replace the others."""
     return relations.union(*_groups(connection, relations))
 

@@ -66,7 +66,7 @@ class SemanticSearchTool(SessionsTool):
         wanted = replace(parse_metadata_filter("metadata_filters", metadata_filters), kinds=("document",))
         result = await self.engine.search_memory(query, top_k, wanted)
         ids = [hit.memory_id for hit in result.hits]
-        found = {one.id: one for one in await self.engine.conversations.documents(self.engine.workspace, ids)}
+        found = {one.id: one for one in await self.engine.sessions.documents(self.engine.workspace, ids)}
         answers = [
             DocumentAnswer.by_passage(found[hit.memory_id], hit.text, round(hit.similarity_score, 4))
             for hit in result.hits

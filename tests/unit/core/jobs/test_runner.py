@@ -26,6 +26,8 @@ def workers():
 class Plain:
     """A store without a queue."""
 
+    jobs = graph = sessions = vectors = None
+
     async def close(self): ...
 
 

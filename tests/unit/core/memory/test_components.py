@@ -39,7 +39,7 @@ async def test_no_property_starts_a_task_a_thread_or_a_file(tmp_path):
     engine = MemoryEngine(Settings(store=f"sqlite://{tmp_path}/memory.db", extractor="llm"))
     tasks, threads = asyncio.all_tasks(), threading.active_count()
     read = [name for name in dir(MemoryEngine) if isinstance(getattr(MemoryEngine, name), property)]
-    assert {"memories", "jobs", "graph", "conversations", "workspace", "settings", "telemetry"} <= set(read)
+    assert {"memories", "jobs", "graph", "sessions", "workspace", "settings", "telemetry"} <= set(read)
     for name in read:
         getattr(engine, name)
     assert asyncio.all_tasks() == tasks

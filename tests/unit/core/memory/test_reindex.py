@@ -15,6 +15,7 @@ from zapomni_core.testing.samples import put, sample_memory
 from zapomni_core.text.terms import VERSION
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import NewChunk, Question, TermCounts
+from zapomni_db.reference import ReferenceStore
 from zapomni_db.sqlite import SQLiteStore
 
 FACTS = [f"Fact {number}: the {thing} is in room {number}" for number, thing in enumerate(["lamp", "piano", "ladder"])]
@@ -142,7 +143,7 @@ async def test_an_interrupted_run_is_gone_on_with(engine, old, new, small_steps,
         await run
     assert (await engine.get_stats()).embedder == old.identity
     assert await found_by_vector(engine, old, FACTS[2]) == FACTS[2]
-    kept = (await engine.memories.pending("default", new.identity, 10))[1]
+    kept = (await engine.memories.vectors.pending("default", new.identity, 10))[1]
     assert kept < len(FACTS) or cut == 1
     assert await engine.reindex("new") == kept
     assert await found_by_vector(engine, new, FACTS[2]) == FACTS[2]
@@ -234,7 +235,7 @@ async def test_an_embedder_that_nobody_offers_is_told_and_nothing_changes(engine
 
 async def test_a_store_that_cannot_do_it_is_told(new):
     with pytest.raises(ConfigurationError, match="cannot get the vectors"):
-        await reindex(object(), "default", new)
+        await reindex(ReferenceStore(), "default", new)
 
 
 async def test_an_engine_that_is_open_meanwhile_takes_the_new_embedder_with_its_next_call(engine, make_engine, new):

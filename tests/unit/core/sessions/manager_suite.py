@@ -53,7 +53,7 @@ class MemoryManagerSuite(StoreContract):
         first, second = await memory.create_session("ada", {"plan": "free"}), await memory.create_session("ada")
         assert isinstance(first, UUID)
         assert first != second
-        kept = await engine.conversations.session(engine.workspace, str(first))
+        kept = await engine.sessions.session(engine.workspace, str(first))
         assert (kept.user_id, kept.metadata) == ("ada", {"plan": "free"})
 
     @pytest.mark.parametrize("user_id", ["", "  ", None, 7, "x" * 256, "\ud800"])
@@ -89,7 +89,7 @@ class MemoryManagerSuite(StoreContract):
         session = await memory.create_session("ada", {"a": 1})
         await memory.store_message(session, "system", "be kind")
         assert [one.role for one in await memory.get_conversation_history(session)] == ["system"]
-        assert (await engine.conversations.session(engine.workspace, str(session))).user_id == "ada"
+        assert (await engine.sessions.session(engine.workspace, str(session))).user_id == "ada"
 
     @pytest.mark.parametrize("text", ["  indented\n\n", "\n\n", "a\0b", "👨‍👩‍👧 數據", "x" * 5000, "### "])
     async def test_contents_come_back_exactly(self, memory, text):
@@ -109,7 +109,7 @@ class MemoryManagerSuite(StoreContract):
         created = await memory.create_session("ada", METADATA)
         (message,) = await memory.get_conversation_history(session)
         (document,) = await memory.temporal_query(*ALWAYS)
-        kept = await engine.conversations.session(engine.workspace, str(created))
+        kept = await engine.sessions.session(engine.workspace, str(created))
         assert repr(message.metadata_) == repr(document.metadata_) == repr(dict(kept.metadata)) == repr(METADATA)
 
     @pytest.mark.parametrize("metadata", [{"n": float("nan")}, {1: 2}, {"o": object()}, [1], {"s": "\ud800"}])
@@ -377,7 +377,7 @@ class MemoryManagerSuite(StoreContract):
         identity = await engine.memories.embedder(engine.workspace)
 
         async def is_embedded():
-            return (await engine.memories.pending(engine.workspace, identity, 1))[1] == 0
+            return (await engine.memories.vectors.pending(engine.workspace, identity, 1))[1] == 0
 
         await until(is_embedded)
         (hit,) = (await engine.search_memory("a pondlike heronry", limit=1)).hits
@@ -425,13 +425,13 @@ class MemoryManagerSuite(StoreContract):
             with pytest.raises(DatabaseError):
                 await calling
 
-    async def test_a_store_without_conversations_is_refused_by_its_name(self, store):
+    async def test_a_store_without_sessions_is_refused_by_its_name(self, store):
         class OnlyMemories:
             """The same store, and nothing but its memories."""
 
+            sessions = None
+
             def __getattr__(self, name):
-                if name == "conversations":
-                    raise AttributeError(name)
                 return getattr(store, name)
 
         memory = MemoryManager(MemoryEngine(store=OnlyMemories(), embedder=HashingEmbedder()))

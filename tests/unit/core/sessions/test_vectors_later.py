@@ -58,7 +58,7 @@ async def make_engine(tmp_path, embedder):
 
 
 async def waiting(engine):
-    return (await engine.memories.pending(engine.workspace, HashingEmbedder().identity, 1))[1]
+    return (await engine.memories.vectors.pending(engine.workspace, HashingEmbedder().identity, 1))[1]
 
 
 async def test_one_job_embeds_what_came_together(make_engine, embedder, monkeypatch):
@@ -251,7 +251,7 @@ async def test_a_search_that_meets_chunks_without_a_vector_lets_them_be_made(mak
     chunk = replace(sample_chunk("a heron"), vector=None)
     identity = HashingEmbedder().identity
     left_behind = sample_memory("a heron", chunk, embedder=identity, jobs=(reindex.embed_soon(),))
-    await engine.conversations.add_document("default", left_behind)
+    await engine.sessions.add_document("default", left_behind)
     assert (await engine.search_memory("heron")).chunks_without_vector == 1
 
     async def is_made():

@@ -1,0 +1,107 @@
+"""Adds a memory with all that is derived from it, or finds that it is there already."""
+
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import apsw
+
+from zapomni_db.records import Added, NewMemory
+from zapomni_db.sqlite import filter_index, memories, terms, texts, values, vectors
+from zapomni_db.sqlite.graph.record import move_facts, record_row
+from zapomni_db.sqlite.jobs import enqueue_for
+from zapomni_db.sqlite.memories import Row
+from zapomni_db.sqlite.vectors import Embedder
+
+Outcome = Literal["stored", "existing", "restored"]
+
+
+def add(connection: apsw.Connection, workspace: str, new: Sequence[NewMemory]) -> list[Added]:
+    """Add memories, or find that they are there; all of them or none, inside a transaction."""
+    return [_add(connection, workspace, memory) for memory in new]
+
+
+def add_new(
+    connection: apsw.Connection,
+    workspace: str,
+    memory: NewMemory,
+    *,
+    kind: str,
+    conversation: str,
+    created_at: int | None = None,
+) -> tuple[int, Added]:
+    """Add a memory of this kind that is not there yet; its number, and what became of it. Inside a transaction."""
+    embedder = _require_embedder(connection, workspace, memory)
+    row = _insert(connection, workspace, memory, embedder, kind=kind, conversation=conversation, created_at=created_at)
+    return row.id, _finish(connection, memory, row, "stored")
+
+
+def _add(connection: apsw.Connection, workspace: str, memory: NewMemory) -> Added:
+    embedder = _require_embedder(connection, workspace, memory)
+    row = memories.find_by_key(connection, workspace, memory.key) if memory.key else None
+    if row is None:
+        row = _insert(connection, workspace, memory, embedder, kind=memory.kind, conversation=memory.conversation)
+        return _finish(connection, memory, row, "stored")
+    outcome: Outcome = "restored" if memories.restore_row(connection, row, memory.by) else "existing"
+    return _finish(connection, memory, row, outcome)
+
+
+def _require_embedder(connection: apsw.Connection, workspace: str, memory: NewMemory) -> Embedder:
+    """The embedder of a memory, which must be the one that serves; asked for before anything is written."""
+    values.check_text("workspace", workspace)
+    return vectors.require_embedder(connection, workspace, memory.embedder)
+
+
+def _finish(connection: apsw.Connection, memory: NewMemory, row: Row, outcome: Outcome) -> Added:
+    """Do what comes with a memory: replace another, keep an extraction, enqueue jobs."""
+    moved = dropped = 0
+    if memory.replaces is not None and memory.replaces != row.uid:
+        old = memories.replace(connection, memory.replaces, row, memory.by)
+        moved, dropped = move_facts(connection, old, row, memory.text) if old else (0, 0)
+    if memory.extraction is not None:
+        record_row(connection, row, memory.text, memory.extraction)
+    jobs = enqueue_for(connection, row.workspace, row.uid, memory.jobs)
+    return Added(row.uid, row.chunks, outcome, jobs, facts_moved=moved, facts_dropped=dropped)
+
+
+def _insert(
+    connection: apsw.Connection,
+    workspace: str,
+    memory: NewMemory,
+    embedder: Embedder,
+    *,
+    kind: str,
+    conversation: str,
+    created_at: int | None = None,
+) -> Row:
+    """Write a memory with its text, chunks, terms, vectors and filter entries."""
+    number, first_chunk = memories.next_numbers(connection)
+    text = values.encode("text", memory.text)
+    chunks = texts.chunk_rows(memory.text, memory.chunks, memory.analyser)
+    created_at = time.time_ns() // 1000 if created_at is None else created_at
+    fixed = (
+        values.new_id(created_at),
+        workspace,
+        values.check_text("kind", kind),
+        values.check_text("source", memory.source),
+        values.check_text("author", memory.author),
+        values.check_text("conversation", conversation),
+        values.to_json("tags", memory.tags) if memory.tags else "[]",
+        values.to_json("metadata", dict(memory.metadata)),
+        None if memory.timestamp is None else values.checked_micros("timestamp", memory.timestamp),
+        created_at,
+        number,
+        first_chunk,
+        len(chunks),
+    )
+    key = values.check_text("key", memory.key) or None
+    row = Row(*fixed, key, memories.digest_of(fixed, key, text, chunks))
+    memories.insert(connection, row)
+    texts.insert(connection, number, text)
+    filter_index.insert(connection, number, row.filter_entries)
+    texts.insert_chunks(connection, number, first_chunk, chunks)
+    terms.insert(connection, [(chunk, new.terms) for chunk, new in enumerate(memory.chunks, first_chunk)])
+    memories.record_change(connection, workspace, number, "added", values.check_text("by", memory.by))
+    embedded = [(n, new.vector) for n, new in enumerate(memory.chunks, first_chunk) if new.vector is not None]
+    vectors.insert_vectors(connection, embedder, embedded)
+    return row
