@@ -209,16 +209,16 @@ def _missing_in_store(store: Any) -> list[str]:
     memories = _missing(store, MemoryStore)
     keeps_none = len(memories) == len(_methods(MemoryStore)) - 1  # it has `close` alone
     missing = [] if keeps_none else [f"{name}()" for name in memories]
-    for concern, protocol in (
+    for name, protocol in (
         ("jobs", JobStore),
         ("graph", GraphStore),
         ("sessions", SessionStore),
         ("vectors", VectorStore),
     ):
-        if not keeps_none and not hasattr(store, concern):
-            missing.append(concern)
-        elif (part := getattr(store, concern, None)) is not None:
-            missing += [f"{concern}.{name}()" for name in _missing(part, protocol)]
+        if not keeps_none and not hasattr(store, name):
+            missing.append(name)
+        elif (part := getattr(store, name, None)) is not None:
+            missing += [f"{name}.{method}()" for method in _missing(part, protocol)]
     return missing
 
 
