@@ -58,7 +58,7 @@ async def make_engine(tmp_path, embedder):
 
 
 async def waiting(engine):
-    return (await engine.memories.pending(engine.workspace, HashingEmbedder().identity, 1))[1]
+    return (await engine.memories.vectors.pending(engine.workspace, HashingEmbedder().identity, 1))[1]
 
 
 async def test_one_job_embeds_what_came_together(make_engine, embedder, monkeypatch):
