@@ -87,13 +87,17 @@ floor = @if $(REPORT) --include='$(2)' --fail-under=$(1) --format=total >/dev/nu
 	then echo "coverage of $(2): $$($(REPORT) --include='$(2)' --format=total) %, at least $(1)"; \
 	else $(REPORT) --include='$(2)' --fail-under=$(1); exit 1; fi
 
-# The stamp comes last: an installation that was interrupted does not look done.
+# The stamp comes last: an installation that was interrupted does not look done. After a minute, the last line of pip's log
+# is printed now and then.
 $(STAMP): pyproject.toml $(PLUGINS:%=%/pyproject.toml) $(CONSTRAINTS)
 	@rm -f $(STAMP)
 	@if [ '$(ANOTHER)' ] || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then $(make_venv); fi
 	@echo 'Installing Zapomni, its plugins and the tools for working on it into $(VENV): about a minute, once.'
-	@$(BIN)/python -m pip install $(CONSTRAINTS:%=-c %) -e '.[dev,docs]' $(PLUGINS:%=-e %) >$(LOG) 2>&1 || { \
-		cat $(LOG) >&2; echo 'pip could not install Zapomni; its output is above.' >&2; exit 1; }
+	@( sleep 60 >/dev/null 2>&1; \
+		while kill -0 $$$$ 2>/dev/null; do tail -n 1 $(LOG) | cut -c 1-100; sleep 20 >/dev/null 2>&1; done ) & progress=$$!; \
+	$(BIN)/python -m pip install $(CONSTRAINTS:%=-c %) -e '.[dev,docs]' $(PLUGINS:%=-e %) >$(LOG) 2>&1; status=$$?; \
+	kill $$progress; \
+	[ $$status = 0 ] || { cat $(LOG) >&2; echo 'pip could not install Zapomni; its output is above.' >&2; exit 1; }
 	@touch $(STAMP)
 
 make_venv = \
