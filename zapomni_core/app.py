@@ -142,14 +142,14 @@ class App:
         self._lifespans.start(self._lost, left_out)
 
     async def ready(self) -> None:
-        """Wait until every lifespan is open or has failed; the report then tells of the failed ones."""
+        """Wait until every lifespan is open or has failed; the report then names the failed ones."""
         await self._lifespans.settled()
 
     async def stop(self) -> None:
         """Close the lifespans in reverse order, then the engine."""
         for plugin, problem in (await self._lifespans.close()).items():
             if report := self.report.get(plugin):
-                report.warnings.append(f"its lifespan did not close well: mend its closing, {problem}")
+                report.warnings.append(f"its lifespan failed to close: {problem}")
         await self._loaded()
         closing = getattr(self.engine, "close", _nothing)()
         if inspect.isawaitable(closing):
@@ -296,7 +296,7 @@ def _fits(version: str, wanted: str) -> bool:
     try:
         return SpecifierSet(wanted, prereleases=True).contains(version)
     except InvalidSpecifier:
-        raise ConfigurationError(f"plugins.require: '{wanted}' is no version such as '>=1.0'") from None
+        raise ConfigurationError(f"plugins.require: '{wanted}' is not a version specifier such as '>=1.0'") from None
 
 
 def _found(plugin: PluginReport) -> Found:

@@ -86,7 +86,7 @@ def _json_names(text: str) -> Any:
 def _table_name(name: str) -> str:
     # ZAPOMNI_PLUGINS__NAME__KEY could not say a name with __, and the fields' own names are taken.
     if not is_name(name) or "__" in name or normalise(name) in PluginsSettings.model_fields:
-        raise ValueError("is no name that a plugin can have")
+        raise ValueError("is not a valid plugin name")
     return normalise(name)
 
 
@@ -157,8 +157,7 @@ class LLMSettings(_Table):
     wait_seconds: Seconds = Field(
         20,
         description=(
-            "The same while somebody waits for `add_memory` and the memory is stored already, "
-            "with `store_raw` and `queue_retry`."
+            "The same for a call of `add_memory` whose memory is stored already, with `store_raw` and `queue_retry`."
         ),
     )
 
@@ -198,7 +197,7 @@ class ToolSettings(_Table):
     """What a user can say about one tool."""
 
     owner: PluginName | None = Field(None, description="The plugin that may have this name, where several ask for it.")
-    description: str | None = Field(None, description="What the client is told instead of the tool's own description.")
+    description: str | None = Field(None, description="Replaces the tool's own description.")
     enabled: bool = Field(default=True, description="Whether clients see the tool and may call it.")
     timeout_seconds: Seconds | None = Field(
         None,
@@ -232,7 +231,7 @@ class Settings(_Table):
     )
     extractor: ProviderName | None = Field(
         None,
-        description="Who finds entities when a memory is added: `llm`, `names` of the plugin graph, or another plugin's. Unset: nobody.",
+        description="Who finds entities when a memory is added: `llm`, `names` of the plugin graph, or another plugin's. Unset: none.",
     )
     workspace: Workspace = Field(
         "default", description="The workspace that memories belong to, 1 to 64 characters; nothing leaks between two."

@@ -125,5 +125,5 @@ class Kinds:
         plugin = self.owner(kind)
         whose = f" of plugin '{plugin}'" if plugin else ""
         return ProcessingError(
-            f"the job kind '{kind}'{whose} cannot be used: {cause}; the log has the details, its author can mend it"
+            f"the job kind '{kind}'{whose} cannot be used: {cause}; the log has the details for its author"
         )

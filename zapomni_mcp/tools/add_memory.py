@@ -13,7 +13,7 @@ from zapomni_mcp.schemas import (
     AddMemoryRequest,
     AddMemoryResponse,
 )
-from zapomni_mcp.tools.answering import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool, answer
 
 _HEADLINES = {
     "stored": "Memory stored successfully.",
@@ -164,7 +164,7 @@ def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded |
 
 
 def _why(result: MemoryResult) -> dict[str, Any]:
-    """What a program is told of a model that is away."""
+    """The fields of an answer about a language model that is away."""
     if result.failure is None:
         return {}
     return {

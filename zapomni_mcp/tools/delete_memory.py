@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from zapomni_core.memory.content import preview
 from zapomni_db.records import Memory
 from zapomni_mcp.schemas import DeleteMemoryResponse, MemoryIdRequest
-from zapomni_mcp.tools.answering import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool, answer
 
 _BY_ID: dict[str, Any] = {
     "type": "object",

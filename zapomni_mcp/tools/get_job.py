@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from zapomni_core.errors import without_paths
 from zapomni_db.records import Job
 from zapomni_mcp.schemas import GetJobRequest, GetJobResponse
-from zapomni_mcp.tools.answering import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool, answer
 
 
 class GetJobTool(MemoryTool[GetJobRequest]):

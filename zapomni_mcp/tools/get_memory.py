@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from zapomni_db.records import Event, Memory
 from zapomni_mcp.formatting import format_kind
 from zapomni_mcp.schemas import GetMemoryRequest, GetMemoryResponse
-from zapomni_mcp.tools.answering import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool, answer
 
 _LONGEST_VALUE = 120
 _MOST_METADATA = 600

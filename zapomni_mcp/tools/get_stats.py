@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from zapomni_core.models import EngineStats
 from zapomni_mcp.formatting import format_embedder
 from zapomni_mcp.schemas import GetStatsRequest, GetStatsResponse, Statistics
-from zapomni_mcp.tools.answering import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool, answer
 
 
 class GetStatsTool(MemoryTool[GetStatsRequest]):

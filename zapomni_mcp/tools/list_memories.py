@@ -8,7 +8,7 @@ from zapomni_core.memory.content import preview
 from zapomni_db.records import Memory, Page
 from zapomni_mcp.formatting import format_memory
 from zapomni_mcp.schemas import ListedMemory, ListMemoriesRequest, ListMemoriesResponse
-from zapomni_mcp.tools.answering import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool, answer
 
 
 class ListMemoriesTool(MemoryTool[ListMemoriesRequest]):

@@ -14,7 +14,7 @@ from zapomni_mcp.schemas import (
     UnreadMemories,
     UnreadMemoryResponse,
 )
-from zapomni_mcp.tools.answering import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool, answer
 
 
 class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):

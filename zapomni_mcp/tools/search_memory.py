@@ -8,7 +8,7 @@ from zapomni_core.models import SearchHit, SearchResult
 from zapomni_mcp.formatting import format_kind, headline, short
 from zapomni_mcp.schemas import SearchMemoryRequest, SearchMemoryResponse
 from zapomni_mcp.schemas import SearchResult as FoundMemory
-from zapomni_mcp.tools.answering import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool, answer
 
 _LONGEST_HEADING = 28
 

@@ -77,7 +77,7 @@ async def _show(engine: MemoryEngine, name: str) -> None:
 
 
 async def _known(engine: MemoryEngine, starts: list[Entity], name: str) -> Entity:
-    """The entity of that name; InvalidInputError, with names like it, where there is none."""
+    """The entity of that name; InvalidInputError, with similar names, if there is none."""
     if starts:
         return starts[0]
     similar = await hints(engine, name)

@@ -166,7 +166,7 @@ async def test_of_a_long_document_the_beginning_is_shown_and_its_length_told(app
         (
             "temporal_query",
             {"start_date": "2026-02-01", "end_date": "2026-W07"},
-            "end_date must be a day or a moment, such as 2026-05-08, and no week",
+            "end_date must be a day or a moment, such as 2026-05-08, not a week",
         ),
     ],
     ids=range(11),

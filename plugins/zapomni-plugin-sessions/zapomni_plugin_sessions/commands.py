@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import click
 
 from zapomni_core.plugin import MemoryEngine
+from zapomni_plugin_sessions.formatting import counted, minute, one_line
 from zapomni_plugin_sessions.gaps import Gap, forget, recorded
-from zapomni_plugin_sessions.words import counted, minute, one_line
 
 MOST = 10_000
 

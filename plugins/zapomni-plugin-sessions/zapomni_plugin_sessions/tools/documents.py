@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from zapomni_plugin_sessions.answering import FILTERS, METADATA, READS, WRITES, SessionsTool, vector_schema
-from zapomni_plugin_sessions.reading import end_of, start_of
+from zapomni_plugin_sessions.arguments import end_of, start_of
+from zapomni_plugin_sessions.formatting import counted, format_document
 from zapomni_plugin_sessions.responses import DocumentAnswer, DocumentsFound, DocumentStored
-from zapomni_plugin_sessions.words import counted, document_words
+from zapomni_plugin_sessions.tool import FILTERS, METADATA, READS, WRITES, SessionsTool, vector_schema
 
 MOST_DOCUMENTS = 100
 
@@ -64,7 +64,7 @@ class TemporalQueryTool(SessionsTool):
         documents = [DocumentAnswer.of(one) for one in found[:limit]]
         headline = _headline(len(documents), more=len(found) > limit)
         response = DocumentsFound(message=headline, count=len(documents), documents=documents)
-        return "\n\n".join([headline, *map(document_words, range(1, limit + 1), documents)]), response
+        return "\n\n".join([headline, *map(format_document, range(1, limit + 1), documents)]), response
 
 
 def _headline(count: int, *, more: bool) -> str:

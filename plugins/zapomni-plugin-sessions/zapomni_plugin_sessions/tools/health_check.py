@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from zapomni_plugin_sessions.answering import READS, SessionsTool
 from zapomni_plugin_sessions.responses import Health
+from zapomni_plugin_sessions.tool import READS, SessionsTool
 
 
 class HealthCheckTool(SessionsTool):

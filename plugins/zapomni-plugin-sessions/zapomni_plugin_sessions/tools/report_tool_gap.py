@@ -5,9 +5,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from zapomni_core.plugin import InvalidInputError
-from zapomni_plugin_sessions.answering import WRITES, SessionsTool
 from zapomni_plugin_sessions.gaps import record
 from zapomni_plugin_sessions.responses import GapRecorded
+from zapomni_plugin_sessions.tool import WRITES, SessionsTool
 
 _NAMES = {"type": "array", "items": {"type": "string"}}
 

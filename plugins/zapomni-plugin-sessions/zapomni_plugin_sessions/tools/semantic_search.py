@@ -7,9 +7,9 @@ from pydantic import BaseModel
 
 from zapomni_core.plugin import InvalidInputError
 from zapomni_core.plugin.stores import parse_metadata_filter
-from zapomni_plugin_sessions.answering import FILTERS, READS, SessionsTool, vector_schema
+from zapomni_plugin_sessions.formatting import counted, format_document
 from zapomni_plugin_sessions.responses import DocumentAnswer, DocumentsFound, DocumentsFoundInPart
-from zapomni_plugin_sessions.words import counted, document_words
+from zapomni_plugin_sessions.tool import FILTERS, READS, SessionsTool, vector_schema
 
 MOST = 100
 
@@ -77,7 +77,7 @@ class SemanticSearchTool(SessionsTool):
 
 def _told(documents: list[DocumentAnswer], degraded: str | None) -> tuple[str, BaseModel]:
     headline = f"{counted(len(documents), 'document')}, the nearest first:" if documents else "No documents found."
-    lines = [headline, *map(document_words, range(1, len(documents) + 1), documents)]
+    lines = [headline, *map(format_document, range(1, len(documents) + 1), documents)]
     if degraded is None:
         return "\n\n".join(lines), DocumentsFound(message=headline, count=len(documents), documents=documents)
     response = DocumentsFoundInPart(message=degraded, count=len(documents), documents=documents)

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from zapomni_plugin_sessions.answering import METADATA, READS, WRITES, SessionsTool
-from zapomni_plugin_sessions.reading import uuid_of
+from zapomni_plugin_sessions.arguments import uuid_of
+from zapomni_plugin_sessions.formatting import counted, format_message
 from zapomni_plugin_sessions.responses import ConversationHistory, MessageAnswer, MessageStored, SessionCreated
-from zapomni_plugin_sessions.words import counted, message_words
+from zapomni_plugin_sessions.tool import METADATA, READS, WRITES, SessionsTool
 
 MOST_MESSAGES = 1000
 
@@ -87,7 +87,7 @@ class GetConversationHistoryTool(SessionsTool):
         response = ConversationHistory(
             message=headline, session_id=str(session), count=len(messages), messages=messages
         )
-        return "\n".join([headline, *map(message_words, messages)]), response
+        return "\n".join([headline, *map(format_message, messages)]), response
 
 
 def _headline(session: UUID, count: int, limit: int) -> str:

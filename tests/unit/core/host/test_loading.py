@@ -1065,7 +1065,7 @@ async def test_a_lifespan_that_fails_to_close_is_told_and_stops_no_other(raised,
     assert (
         app.report.get("zbad")
         .warnings[0]
-        .startswith(f"its lifespan did not close well: mend its closing, it raised {type(raised).__name__}")
+        .startswith(f"its lifespan failed to close: it raised {type(raised).__name__}")
     )
 
 
@@ -1119,9 +1119,7 @@ async def test_a_lifespan_that_never_closes_is_left_behind(monkeypatch):
     await app.dispatcher.call("one", {})
     await app.stop()
     release.set()
-    assert app.report.get("guest").warnings == [
-        "its lifespan did not close well: mend its closing, it was not done after 0.05 s"
-    ]
+    assert app.report.get("guest").warnings == ["its lifespan failed to close: it was not done after 0.05 s"]
 
 
 async def test_a_lifespan_that_opens_after_its_limit_is_closed_again():

@@ -56,7 +56,7 @@ class Ill:
 
 WRONG = {
     "opened": r"^plugin 'ill' failed at lifespan: its lifespan raised RuntimeError: no port \(.*\) \(fix: ",
-    "closed": "^plugin 'ill': its lifespan did not close well: .* it raised RuntimeError: busy",
+    "closed": "^plugin 'ill': its lifespan failed to close: .*it raised RuntimeError: busy",
 }
 
 

@@ -1,4 +1,4 @@
-"""How sessions, documents and gaps are told to people."""
+"""Formats sessions, documents and gaps as text."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ from zapomni_plugin_sessions.responses import DocumentAnswer, MessageAnswer
 
 
 def counted(count: int, noun: str) -> str:
-    """How many there are of something."""
+    """A count with its noun in the right number."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -16,19 +16,19 @@ def minute(moment: datetime) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text in one line, without the characters that a terminal would obey."""
+    """A text in one line, without control characters."""
     return " ".join("".join(one if one.isprintable() else " " for one in text).split())
 
 
-def message_words(message: MessageAnswer) -> str:
+def format_message(message: MessageAnswer) -> str:
     """Who said what, and when."""
     left = message.total_chars - len(message.content)
     more = f" … [{left:,} more characters: get_memory {message.message_id}]" if left else ""
     return f"{message.role} ({minute(message.created_at)}): {message.content}{more}"
 
 
-def document_words(number: int, document: DocumentAnswer) -> str:
-    """A document with the place to read all of it."""
+def format_document(number: int, document: DocumentAnswer) -> str:
+    """A document with its id and how much of it is shown."""
     score = "" if document.score is None else f"{document.score:.2f}"
     part = f"{document.total_chars:,} characters" if document.total_chars > len(document.content) else ""
     about = [document.document_id, f"{document.created_at:%Y-%m-%d}", score, part]

@@ -1,4 +1,4 @@
-"""What the memory tools share: they check their arguments, ask the engine, and answer in one vocabulary."""
+"""The base of the memory tools: checks arguments, calls the engine, and turns errors into answers."""
 
 import logging
 import time
@@ -20,7 +20,7 @@ GENERIC = "An internal error occurred while processing your memory."
 
 
 class MemoryTool(ABC, Generic[RequestT]):
-    """A tool over the engine. Never raises: what goes wrong becomes an answer."""
+    """A tool over the engine. It never raises: an error becomes an answer."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -52,7 +52,7 @@ class MemoryTool(ABC, Generic[RequestT]):
         """The result of a call whose arguments are right."""
 
     def _format_error(self, error: Exception) -> dict[str, Any]:
-        """The answer that tells of a failure; complete only in the log, unless it is the caller's to mend."""
+        """The answer for an error. Details go to the log, except for errors that the caller can correct."""
         if isinstance(error, ValidationError):
             error = InvalidInputError(_problem(error))
         response = describe_failure(error, GENERIC)
@@ -69,7 +69,7 @@ class MemoryTool(ABC, Generic[RequestT]):
 
 
 def answer(text: str, response: BaseModel) -> dict[str, Any]:
-    """A result: readable, and the same as data."""
+    """A result as text and as data."""
     return ToolResult.text(text, structured=response.model_dump(mode="json"))
 
 

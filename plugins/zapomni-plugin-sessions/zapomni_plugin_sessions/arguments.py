@@ -1,4 +1,4 @@
-"""What arguments mean that JSON can only write as text. Problems name the field and the rule."""
+"""Parses arguments that JSON writes as text: ids, days and moments. Errors name the field and the rule."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -19,9 +19,9 @@ def uuid_of(field: str, text: str) -> UUID:
 
 
 def start_of(field: str, text: str) -> datetime:
-    """A moment; of a day its first. Without a zone it is UTC."""
+    """A moment; the first one of a day. UTC if it has no zone."""
     if _WEEK.fullmatch(text):  # which Python takes for its Monday
-        raise InvalidInputError(f"{field} must be a day or a moment, such as 2026-05-08, and no week")
+        raise InvalidInputError(f"{field} must be a day or a moment, such as 2026-05-08, not a week")
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -30,7 +30,7 @@ def start_of(field: str, text: str) -> datetime:
 
 
 def end_of(field: str, text: str) -> datetime:
-    """A moment; of a day its last."""
+    """A moment; the last one of a day."""
     moment = start_of(field, text)
     return moment + _REST_OF_DAY if _is_day(text) else moment
 

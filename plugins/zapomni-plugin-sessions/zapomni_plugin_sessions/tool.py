@@ -1,4 +1,4 @@
-"""What the tools share: one memory manager, and answers that can be read and are data. Errors are told by the host."""
+"""The base of the tools: a memory manager, and answers as text and as data. The host reports errors."""
 
 import time
 from abc import ABC, abstractmethod
@@ -45,10 +45,10 @@ class SessionsTool(ABC):
 
     @abstractmethod
     async def answer(self, *args: Any, **kwargs: Any) -> tuple[str, BaseModel]:
-        """The readable answer to a call, and the same as data; the arguments come by name."""
+        """The readable answer to a call, and the same as data; arguments are passed by name."""
 
     async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one call; null is what clients send for what they leave out."""
+        """The answer to one call; null means that an argument was left out."""
         started = time.perf_counter()
         text, response = await self.answer(**{name: value for name, value in arguments.items() if value is not None})
         structured = response.model_dump(mode="json")
