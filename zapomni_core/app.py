@@ -72,6 +72,7 @@ class App:
         self.registry = ToolRegistry()
         self._telemetry: Telemetry = getattr(self.engine, "telemetry", NO_TELEMETRY)
         self._is_serving = False
+        self._is_stopped = False
         self._loading: asyncio.Task[None] | None = None
         self.dispatcher = Dispatcher(
             self.registry,
@@ -146,7 +147,8 @@ class App:
         await self._lifespans.settled()
 
     async def stop(self) -> None:
-        """Close the lifespans in reverse order, then the engine."""
+        """Close the lifespans in reverse order, then the engine. Calls that come later are refused."""
+        self._is_stopped = True
         for plugin, problem in (await self._lifespans.close()).items():
             if report := self.report.get(plugin):
                 report.warnings.append(f"its lifespan failed to close: {problem}")
@@ -160,6 +162,8 @@ class App:
 
         It is refused where a transform or guard that must see it could not start.
         """
+        if self._is_stopped:
+            return f"Tool '{tool.name}' is not available: the server has stopped."
         await self.start()
         await self._loaded()
         for link in self.dispatcher.links:

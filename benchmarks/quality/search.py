@@ -17,7 +17,8 @@ import numpy as np
 
 from zapomni_core.embedding import DefaultEmbedder, OnBatch
 from zapomni_core.errors import ProcessingError
-from zapomni_core.memory.engine import LONGEST_QUERY, MemoryEngine
+from zapomni_core.memory.content import LONGEST_QUERY
+from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.search import answer, score, search
 from zapomni_core.search.score import Scored
 from zapomni_db.arrays import Vector

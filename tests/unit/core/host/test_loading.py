@@ -839,7 +839,7 @@ def test_a_file_that_the_user_named_and_that_fails_stops_the_start(tmp_path, con
         ("absent", "'absent' is required (plugins.require) and not installed"),
         ("broken", "plugin 'broken' failed at tools"),
         ("off", "is required (plugins.require) and disabled in the settings"),
-        ("guest>=nonsense", "no version"),
+        ("guest>=nonsense", "not a version"),
     ],
 )
 def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
