@@ -145,7 +145,7 @@ def test_a_plugin_gets_a_table_of_its_own_to_change():
 
 @pytest.mark.parametrize("name", ["a__b", "Disable", "import-seconds", "", "a b"])
 def test_a_name_that_settings_cannot_say_is_no_name_of_a_plugin(name):
-    assert "no name that a plugin can have" in rules(plugins={name: {}})[f"plugins.{name}"]
+    assert "not a valid plugin name" in rules(plugins={name: {}})[f"plugins.{name}"]
 
 
 def test_what_is_no_table_is_not_one_of_a_plugin():

@@ -193,7 +193,7 @@ async def test_what_was_begun_is_waited_for_however_long_it_takes(opened, path):
 async def test_closing_does_what_was_asked_before(opened, path):
     tasks = await submit(*(put(opened, sample_memory(f"m {n}"), "default") for n in range(20)))
     await opened.close()
-    assert {task.result().outcome for task in tasks} == {"stored"}
+    assert {added.outcome for added in await asyncio.gather(*tasks)} == {"stored"}
     again = SQLiteStore(path)
     assert (await again.stats("default")).memories == 21
     await again.close()
