@@ -73,8 +73,7 @@ layers: $(STAMP)
 	@said=$$($(BIN)/lint-imports 2>&1) || { echo "$$said"; exit 1; }
 	@echo 'layers: every import goes down'
 
-# pytest-cov combines what xdist's workers measured; programs that tests start are measured too, by coverage's
-# "patch = subprocess", if they are given COVERAGE_PROCESS_CONFIG.
+# pytest-cov combines what xdist's workers measured; tests/conftest.py says which programs that tests start are measured too.
 suite: $(STAMP)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not inspector and not soak' --cov --cov-report= tests plugins
 	$(call floor,95,zapomni_core/host/registry.py$(comma)zapomni_mcp/tools/*)

@@ -15,7 +15,10 @@ settings.load_profile("zapomni")
 # What runs in the background ignores Ctrl-C, and so would everything that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SLOW = {"e2e", "faults", "packaging", "recall"}
+SLOW = {"e2e", "faults", "packaging", "test_docs.py"}
+MEASURED = {"test_demo.py", "test_edit.py", "test_serve.py", "test_shutdown.py"}
+"""Tests of code that only programs run. Their programs are measured by coverage; others start faster without it."""
+COVERAGE = "COVERAGE_PROCESS_CONFIG"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,3 +38,14 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that of several workers none is left alone with it at the end."""
     items.sort(key=lambda item: SLOW.isdisjoint(item.path.parts))
+
+
+_coverage: list[str] = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Tell coverage to measure the programs of some tests only."""
+    _coverage.extend(filter(None, [os.environ.pop(COVERAGE, None)]))
+    if _coverage and item.path.name in MEASURED:
+        os.environ[COVERAGE] = _coverage[0]
