@@ -1,7 +1,9 @@
 """Whether work grows with the length of a text and no faster: by two lengths, not by seconds."""
 
+import gc
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 TIMES = 4
 _MOST = 8
@@ -27,12 +29,24 @@ async def is_linear_when_awaited(work: Callable[[int], Awaitable[object]], lengt
 
 def _taken(work: Callable[[str], object], unit: str, length: int) -> float:
     text = (unit * (length // len(unit) + 1))[:length]
-    began = time.thread_time()
-    work(text)
-    return time.thread_time() - began
+    with _no_collection():
+        began = time.thread_time()
+        work(text)
+        return time.thread_time() - began
 
 
 async def _awaited(work: Callable[[int], Awaitable[object]], length: int) -> float:
-    began = time.process_time()
-    await work(length)
-    return time.process_time() - began
+    with _no_collection():
+        began = time.process_time()
+        await work(length)
+        return time.process_time() - began
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection: it would look at the objects of all tests before, once for a short text and often for a long one."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
