@@ -75,12 +75,12 @@ RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("`execute` is missing, or cannot be called", {"execute": MISSING}),
     ("`execute` is not async", {"execute": execute_at_once}),
     ("`execute` does not take one argument", {"execute": execute_nothing}),
-    ("`title` is no readable text", {"title": "Roll\u202e"}),
+    ("`title` has unprintable characters", {"title": "Roll\u202e"}),
     ("`output_schema` is not that of an object", {"output_schema": {"type": "string"}}),
-    ("`instructions` is no text of 10 to 500 characters", {"instructions": "Roll!"}),
-    ("`annotations` is no mapping of hints to true or false", {"annotations": {"readOnlyHint": "yes"}}),
+    ("`instructions` is not a text of 10 to 500 characters", {"instructions": "Roll!"}),
+    ("`annotations` is not a mapping of hints to true or false", {"annotations": {"readOnlyHint": "yes"}}),
     ("`annotations` has an unknown hint", {"annotations": {"safeHint": True}}),
-    ("`timeout_seconds` is no positive number", {"timeout_seconds": 0}),
+    ("`timeout_seconds` is not a positive number", {"timeout_seconds": 0}),
 )
 
 # The stage, what is wrong, the settings, and a plugin in which just that is wrong.

@@ -143,8 +143,9 @@ class Database:
         """Raise if the store is behind the note in the lock file: commits were lost."""
         missing = noted.commit - found.commit if noted and noted.store == found.store else 0
         if missing > 0 and self.lock.read_note() == noted:
+            lost = "last change is" if missing == 1 else f"last {missing} changes are"
             raise damaged(
                 self.path,
-                f"its last {missing} changes are missing: its -wal was removed, or an old copy was put in its"
+                f"its {lost} missing: its -wal was removed, or an old copy was put in its"
                 f" place. Put the -wal back, or delete {shown(f'{self.path}.lock')} to go on with what is there",
             )
