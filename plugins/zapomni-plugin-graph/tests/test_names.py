@@ -217,3 +217,9 @@ def test_most_names_of_ordinary_notes_are_found(language, precision, recall):
         counts["wrong"] += len(found - known)
     assert counts["right"] / (counts["right"] + counts["wrong"]) >= precision
     assert counts["right"] / counts["wanted"] >= recall
+
+
+async def test_two_names_are_related_in_one_direction_whichever_comes_first():
+    texts = ("We told Kafka and Acme.", "We told Acme and Kafka.")
+    found = [(await NamesExtractor().extract(text)).relations for text in texts]
+    assert [[(one.subject, one.object) for one in relations] for relations in found] == [[("Acme", "Kafka")]] * 2

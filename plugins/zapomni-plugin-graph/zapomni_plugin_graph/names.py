@@ -136,12 +136,12 @@ def extract_names(text: str) -> Extraction:
 
 
 def _related(most: list[list[_Token]], spans: dict[int, tuple[int, int]]) -> Iterator[NewRelation]:
-    """Relate each two names once, by the first sentence that holds both."""
+    """Relate each two names once, by the first sentence that holds both, and in one order whichever comes first."""
     mentions = sorted((place.sentence, place.start, one[0].text) for one in most for place in one)
     known: set[frozenset[str]] = set()
     for sentence, group in groupby(mentions, key=lambda mention: mention[0]):
         start, end = spans[sentence]
-        for one, other in combinations(dict.fromkeys(name for _, _, name in group), 2):
+        for one, other in combinations(sorted({name for _, _, name in group}, key=str.casefold), 2):
             if {one, other} not in known:
                 known.add(frozenset((one, other)))
                 yield NewRelation(subject=one, type=MENTIONED_WITH, object=other, basis="mention", start=start, end=end)
