@@ -15,8 +15,8 @@ from zapomni_core.embedding.default import import_numpy
 from zapomni_core.text.terms import query_terms, terms
 from zapomni_db.sqlite import filter_index
 from zapomni_db.sqlite.connection import open_connection
-from zapomni_db.sqlite.values import new_id
 from zapomni_db.sqlite.vectors import signs
+from zapomni_db.values import new_id
 
 R = 1000
 BEST = 100

@@ -6,8 +6,9 @@ from typing import Literal
 
 import apsw
 
+from zapomni_db import values
 from zapomni_db.records import Added, NewMemory
-from zapomni_db.sqlite import filter_index, memories, terms, texts, values, vectors
+from zapomni_db.sqlite import filter_index, memories, terms, texts, vectors
 from zapomni_db.sqlite.graph.record import move_facts, record_row
 from zapomni_db.sqlite.jobs import enqueue_for
 from zapomni_db.sqlite.memories import Row

@@ -12,11 +12,12 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from zapomni_db import values
 from zapomni_db.arrays import Rows, Vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
 from zapomni_db.records import LARGEST_NUMBER, Added, DocumentRecord, NewMemory
-from zapomni_db.sqlite import memories, values
+from zapomni_db.sqlite import memories
 from zapomni_db.sqlite.add import add_new
 from zapomni_db.sqlite.connection import rows
 from zapomni_db.sqlite.texts import WHOLE_MEMORY

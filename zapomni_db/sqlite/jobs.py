@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import apsw
 
+from zapomni_db import values
 from zapomni_db.records import Job, JobCounts, JobState, NewJob
-from zapomni_db.sqlite import values
 from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.threads import Threads
 

@@ -7,10 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 import apsw
 
+from zapomni_db import filter_entries, values
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.filters import Filter
 from zapomni_db.records import Change, Event, Memory, Order, Page, State
-from zapomni_db.sqlite import filter_index, texts, values
+from zapomni_db.sqlite import filter_index, texts
 from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.graph import timeline
 
@@ -54,7 +55,7 @@ class Row(NamedTuple):
     @property
     def filter_entries(self) -> set[bytes]:
         """The entries of the filter index for it."""
-        return filter_index.entries_of(
+        return filter_entries.entries_of(
             self.workspace,
             kind=self.kind,
             source=self.source,
@@ -192,7 +193,7 @@ def conditions(workspace: str, wanted: Filter) -> tuple[list[str], list[Any]]:
         "created_at <= ?": wanted.created_to,
     }
     dates = {condition: values.to_micros(moment) for condition, moment in bounds.items() if moment}
-    groups = list(filter_index.groups_of(workspace, wanted))
+    groups = list(filter_entries.groups_of(workspace, wanted))
     return ["workspace = ?", *dates, *[filter_index.HOLDING] * len(groups)], [
         workspace,
         *dates.values(),

@@ -13,7 +13,7 @@ from zapomni_db.records import ChunkFound, EmbedderIdentity
 from zapomni_db.sqlite import memories, terms, texts, vectors
 from zapomni_db.sqlite.connection import one
 from zapomni_db.sqlite.threads import Threads
-from zapomni_db.sqlite.values import check_text, integers
+from zapomni_db.values import check_text, integers
 
 BATCH = 1000  # vectors deleted in one transaction: other writers wait for it
 _PENDING = """

@@ -8,6 +8,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from zapomni_db import filter_entries
 from zapomni_db.arrays import Mask, Rows, Vector
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.filters import Filter
@@ -16,8 +17,8 @@ from zapomni_db.records import Candidate, Candidates, Question, TermCounts
 from zapomni_db.sqlite import filter_index, terms, vectors
 from zapomni_db.sqlite.connection import damaged, one
 from zapomni_db.sqlite.connection import rows as fetch
-from zapomni_db.sqlite.values import from_micros, integers, to_micros
 from zapomni_db.sqlite.vectors import Codes, Embedder
+from zapomni_db.values import from_micros, integers, to_micros
 
 RESCORED = 1000
 """Chunks whose exact cosine is read: those nearest by the signs of their vectors."""
@@ -88,7 +89,7 @@ class LiveChunks:
 
     def _mask(self, wanted: Filter) -> Mask:
         chosen = np.ones(len(self.memory_numbers), np.bool_)
-        for group in filter_index.groups_of(self.workspace, wanted):
+        for group in filter_entries.groups_of(self.workspace, wanted):
             chosen &= self._are(filter_index.holding(self.connection, group))
         if wanted.date_from:
             chosen &= self.moments >= to_micros(wanted.date_from)

@@ -8,10 +8,11 @@ from uuid import uuid4
 
 import apsw
 
+from zapomni_db import values
 from zapomni_db.arrays import Vector
 from zapomni_db.filters import Filter
 from zapomni_db.records import Added, DocumentRecord, MessageRecord, NewMemory, SessionRecord
-from zapomni_db.sqlite import documents, values
+from zapomni_db.sqlite import documents
 from zapomni_db.sqlite.add import add_new
 from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.texts import WHOLE_MEMORY

@@ -42,8 +42,8 @@ from zapomni_db.sqlite.search import LiveChunks
 from zapomni_db.sqlite.sessions import SQLiteSessions
 from zapomni_db.sqlite.texts import find_chunks
 from zapomni_db.sqlite.threads import Threads
-from zapomni_db.sqlite.values import check_text
 from zapomni_db.sqlite.view import Views
+from zapomni_db.values import check_text
 
 SWEEP_SECONDS = 60.0
 """How long a purge waits for readers."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from zapomni_db.arrays import Rows
 from zapomni_db.sqlite.connection import rows
-from zapomni_db.sqlite.values import digest, integers
+from zapomni_db.values import digest, integers
 
 # FTS5 would fold A to Z, split at control characters and spaces, and cut what is very long. Such terms are kept by digest,
 # behind a mark that no term itself can begin with.

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import apsw
 
+from zapomni_db import values
 from zapomni_db.arrays import Rows
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import ChunkFound, NewChunk
-from zapomni_db.sqlite import values
 from zapomni_db.sqlite.connection import one, rows
 
 _PART = 1 << 16

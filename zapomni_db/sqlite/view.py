@@ -14,8 +14,8 @@ from zapomni_db.sqlite import vectors
 from zapomni_db.sqlite.connection import damaged, last_change
 from zapomni_db.sqlite.memories import changed_since
 from zapomni_db.sqlite.search import LiveChunks
-from zapomni_db.sqlite.values import integers
 from zapomni_db.sqlite.vectors import Codes, Embedder, code_words, read_codes
+from zapomni_db.values import integers
 
 _STEPS = (2, 1)
 _NONE = -1

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zapomni_db import values
 from zapomni_db.errors import InvalidInputError
-from zapomni_db.sqlite import values
-from zapomni_db.sqlite.values import new_id
+from zapomni_db.values import new_id
 
 any_text = st.text(max_size=20)
 any_json = st.recursive(

@@ -18,7 +18,7 @@ from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.graph.timeline import bound
 from zapomni_db.sqlite.texts import CUT, FIRST_PART
 from zapomni_db.sqlite.texts import cut as cut_text
-from zapomni_db.sqlite.values import (
+from zapomni_db.values import (
     check_text,
     checked_micros,
     digest,

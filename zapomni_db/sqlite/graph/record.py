@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import apsw
 
+from zapomni_db import values
 from zapomni_db.entity_names import key_of, shown, snake_case, words_of
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.evidence import Span, Text
@@ -20,7 +21,7 @@ from zapomni_db.records import (
     NewFact,
     NewRelation,
 )
-from zapomni_db.sqlite import memories, texts, values
+from zapomni_db.sqlite import memories, texts
 from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.graph import query, timeline
 from zapomni_db.sqlite.graph.query import entity_uid, uid_of

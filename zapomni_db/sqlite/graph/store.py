@@ -22,7 +22,7 @@ from zapomni_db.sqlite.connection import one
 from zapomni_db.sqlite.graph import query, record
 from zapomni_db.sqlite.graph.query import IS_CURRENT, Wanted
 from zapomni_db.sqlite.threads import Threads
-from zapomni_db.sqlite.values import check_text, is_text
+from zapomni_db.values import check_text, is_text
 
 
 class SQLiteGraph:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import apsw
 
 from zapomni_db.sqlite.connection import rows
-from zapomni_db.sqlite.values import from_json
 from zapomni_db.timeline import Period, Statement, timeline
+from zapomni_db.values import from_json
 
 
 class Contribution(NamedTuple):
