@@ -207,7 +207,7 @@ class MCPServer:
         return self.app.registry.get(name).input_schema if name in self.app.registry else None
 
     async def _list_tools(self, _context: Any, _params: types.PaginatedRequestParams) -> dict[str, Any]:
-        return COMPLETE | {"tools": [_tool_entry(tool) for tool in self.app.registry]}
+        return COMPLETE | {"tools": [tool_entry(tool) for tool in self.app.registry]}
 
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
@@ -264,7 +264,7 @@ class MCPServer:
         stop.set()
 
 
-def _tool_entry(tool: CheckedTool) -> dict[str, Any]:
+def tool_entry(tool: CheckedTool) -> dict[str, Any]:
     """The tool's entry in `tools/list`."""
     entry: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
     if tool.title:

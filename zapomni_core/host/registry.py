@@ -29,6 +29,8 @@ HIDDEN = re.compile(
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 CHARACTERS_PER_TOKEN = 4
 LARGE_TOOL_TOKENS = 250
+MANGLED = ("$ref", "allOf", "anyOf", "oneOf")
+"""Keywords of input schemas that some clients cannot convert for their model."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,7 @@ def _advice(tool: CheckedTool) -> Iterator[str]:
     for name, schema in tool.input_schema["properties"].items():
         if not (isinstance(schema, dict) and schema.get("description")):
             yield f"parameter '{name}' has no description, which is what a model reads"
+    yield from _mangled(tool.input_schema, "")
     if HIDDEN.search(json.dumps(tool.input_schema, ensure_ascii=False)):
         yield "input_schema has hidden characters, which a model reads and you do not see"
     if "additionalProperties" not in tool.input_schema:
@@ -265,3 +268,22 @@ def _advice(tool: CheckedTool) -> Iterator[str]:
         yield "annotations state neither readOnlyHint nor destructiveHint, so clients take it for destructive"
     if (size := tokens(tool)) > LARGE_TOOL_TOKENS:
         yield f"costs every conversation {size} tokens; shorten its description or schema"
+
+
+def _mangled(schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    """What some clients refuse, or turn into a string, in an input schema and everything below it."""
+    where = f"'{place}'" if place else "input_schema"
+    for keyword in MANGLED:
+        if keyword in schema:
+            yield f"{where} has {keyword}, which some clients refuse or turn into a string; give one plain type"
+    if isinstance(schema.get("type"), list):
+        yield f"{where} has several types, which some clients refuse or turn into a string; null may always be sent"
+    if ("enum" in schema or "const" in schema) and "type" not in schema:
+        yield f"{where} has fixed values without a type, which some models refuse; add the type"
+    if ("default", None) in schema.items():
+        yield f"{where} has the default null, which some models refuse; leave it out"
+    for name, part in schema.get("properties", {}).items():
+        if isinstance(part, dict):
+            yield from _mangled(part, f"{place}.{name}" if place else name)
+    if isinstance(items := schema.get("items"), dict):
+        yield from _mangled(items, f"{place}[]")

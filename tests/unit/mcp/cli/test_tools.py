@@ -95,7 +95,7 @@ def test_progress_without_a_total_or_a_message_is_a_number(run, plugin_file):
 def test_an_answer_that_is_an_error_exits_with_1(run):
     result = run("call", "hello", '{"nam": "Ada"}')
     assert result.exit_code == 1
-    assert "nam is not known; did you mean 'name'?" in result.stdout
+    assert "nam is not known (did you mean 'name'?)" in result.stdout
 
 
 def test_what_a_tool_raised_is_in_the_log(run):
