@@ -11,7 +11,7 @@ import zapomni_plugin_sessions
 
 from zapomni_core.testing import RunningApp, running, text_of
 from zapomni_mcp import tools as memory
-from zapomni_mcp.server import MCPServer, tool_entry
+from zapomni_mcp.catalogue import instructions, tool_entry
 
 ENCODING = "o200k_base"
 FACTS = (
@@ -59,7 +59,7 @@ def _catalogue(app: RunningApp) -> list[Cost]:
         Cost(f"catalogue, {len(entries)} tools", None, count(entries)),
         Cost("catalogue: names, descriptions, input schemas", None, sum(map(count, read))),
         Cost("catalogue: output schemas", None, sum(count(entry.get("outputSchema", "")) for entry in entries)),
-        Cost("instructions", count(MCPServer(app.app.engine, app=app.app).server.instructions or ""), None),
+        Cost("instructions", count(instructions(app.app.registry)), None),
     ]
 
 

@@ -19,7 +19,8 @@ class Tool(Protocol):
 
     A tool may also have `title`, `output_schema`, `annotations`, `timeout_seconds` and `async check()`;
     `unlisted_arguments`: schemas by name of optional arguments that it accepts and does not advertise, or of arguments that
-    it checks itself; and `instructions`: a sentence that tells a model when to call it, which clients get with the server's.
+    it checks itself; `instructions`: a sentence of at most 200 characters that tells a model when to call it, which clients
+    get with the server's, one of each plugin; and `meta`, which clients get as its `_meta`.
     """
 
     @property

@@ -19,6 +19,7 @@ log = logging.getLogger("zapomni.registry")
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]*")
 NAME_LENGTH = 50
 DESCRIPTION_LENGTH = (10, 500)
+INSTRUCTIONS_LENGTH = 200
 # Unicode's default ignorable characters, without the variation selectors that emoji need; control characters other than
 # white space; and interlinear annotation marks.
 HIDDEN = re.compile(
@@ -48,6 +49,7 @@ class CheckedTool:
     timeout_seconds: float | None = None
     unlisted_arguments: Mapping[str, Any] = field(default_factory=dict)
     instructions: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
     plugin: str = ""
 
     @cached_property
@@ -132,7 +134,8 @@ def check_tool(tool: Any, *, taken: Callable[[str], bool], plugin: str = "", nam
         annotations=_check_annotations(getattr(tool, "annotations", None)),
         timeout_seconds=_check_timeout(getattr(tool, "timeout_seconds", None)),
         unlisted_arguments=_check_unlisted(getattr(tool, "unlisted_arguments", None)),
-        instructions=_check_instructions(getattr(tool, "instructions", None)),
+        instructions=_check_instructions(getattr(tool, "instructions", None)).replace(offered, chosen),
+        meta=_check_meta(getattr(tool, "meta", None)),
         plugin=plugin,
     )
 
@@ -221,9 +224,20 @@ def _check_instructions(instructions: Any) -> str:
     if instructions is None:
         return ""
     try:
-        return check_description(instructions)
+        check_description(instructions)
     except ValueError as error:
         raise ValueError(str(error).replace("description", "instructions")) from None
+    if len(instructions) > INSTRUCTIONS_LENGTH:
+        raise ValueError(f"Tool instructions too long (max {INSTRUCTIONS_LENGTH} chars)")
+    return str(instructions)
+
+
+def _check_meta(meta: Any) -> Mapping[str, Any]:
+    if meta is None:
+        return {}
+    if not isinstance(meta, Mapping) or not is_json(dict(meta)):
+        raise ValueError("Tool meta must be a mapping of text to JSON")
+    return deepcopy(dict(meta))
 
 
 def _check_annotations(annotations: Any) -> Mapping[str, bool]:
@@ -267,7 +281,7 @@ def _advice(tool: CheckedTool) -> Iterator[str]:
     if not {"readOnlyHint", "destructiveHint"} & set(tool.annotations):
         yield "annotations state neither readOnlyHint nor destructiveHint, so clients take it for destructive"
     if (size := tokens(tool)) > LARGE_TOOL_TOKENS:
-        yield f"costs every conversation {size} tokens; shorten its description or schema"
+        yield f"costs every conversation ~{size} tokens; shorten its description or schema"
 
 
 def _mangled(schema: Mapping[str, Any], place: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from zapomni_mcp.schemas import (
     AddMemoryRequest,
     AddMemoryResponse,
 )
-from zapomni_mcp.tools.memory_tool import MemoryTool
+from zapomni_mcp.tools.memory_tool import ALWAYS_LOAD, MemoryTool
 
 _HEADLINES = {
     "stored": "Memory stored successfully.",
@@ -69,6 +69,11 @@ class AddMemoryTool(MemoryTool[AddMemoryRequest]):
         "openWorldHint": False,
     }
     unlisted_arguments: ClassVar[dict[str, Any]] = _WAIT
+    instructions = (
+        "Call add_memory when the user shares a fact, decision or preference worth keeping; correct a memory with its "
+        "argument replaces."
+    )
+    meta: ClassVar[dict[str, Any]] = ALWAYS_LOAD
     request = AddMemoryRequest
     responses: ClassVar[tuple[type[BaseModel], ...]] = (AddMemoryResponse,)
 

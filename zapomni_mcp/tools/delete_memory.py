@@ -24,6 +24,7 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
     name = "delete_memory"
     title = "Forget"
     description = "Forget a memory by its ID, when the user asks for it. It can be restored."
+    instructions = "Call delete_memory when the user asks to forget."
     input_schema: ClassVar[dict[str, Any]] = _BY_ID
     annotations: ClassVar[dict[str, bool]] = {
         "readOnlyHint": False,

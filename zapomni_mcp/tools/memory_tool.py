@@ -15,6 +15,8 @@ from zapomni_db.errors import InvalidInputError
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 
+ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
+"""Claude Code shows a model only the names of tools until it searches for them; not of these."""
 GENERIC = "An internal error occurred while processing your memory."
 
 

@@ -10,7 +10,7 @@ from zapomni_core.responses import answer
 from zapomni_mcp.formatting import format_kind, headline, short
 from zapomni_mcp.schemas import SearchMemoryRequest, SearchMemoryResponse
 from zapomni_mcp.schemas import SearchResult as FoundMemory
-from zapomni_mcp.tools.memory_tool import MemoryTool
+from zapomni_mcp.tools.memory_tool import ALWAYS_LOAD, MemoryTool
 
 _LONGEST_HEADING = 28
 _ROOM = 40
@@ -49,6 +49,8 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
         "additionalProperties": False,
     }
     annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    instructions = "Call search_memory before answering what may depend on earlier conversations."
+    meta: ClassVar[dict[str, Any]] = ALWAYS_LOAD
     request = SearchMemoryRequest
     responses: ClassVar[tuple[type[BaseModel], ...]] = (SearchMemoryResponse,)
 

@@ -62,8 +62,7 @@ async def test_a_blank_report_is_refused(problem, blank):
 
 async def test_a_gap_without_a_tool_is_refused(problem):
     assert (
-        await problem("report_tool_gap", **{**REPORT, "missing_tools": []})
-        == "missing_tools must have at least 1 item"
+        await problem("report_tool_gap", **{**REPORT, "missing_tools": []}) == "missing_tools must have at least 1 item"
     )
 
 
