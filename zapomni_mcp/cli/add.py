@@ -150,6 +150,8 @@ def show_added(context: CommandContext, result: "MemoryResult") -> None:
         context.out.text(f"It replaces {result.replaced}, which zapomni get still shows.")
     if result.moved_facts:
         context.out.text(f"{result.moved_facts}.")
+    if result.similar:
+        context.out.text(f"It says nearly the same as {result.similar}: to correct that one, add this with --replaces.")
     if result.entities_extracted is not None:
         context.out.text(_extracted(result))
 
