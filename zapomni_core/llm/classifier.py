@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from zapomni_core.llm.answers import MalformedAnswerError, WebPageError
 from zapomni_core.llm.endpoint import Endpoint
+from zapomni_core.text.plural import counted
 
 if TYPE_CHECKING:
     import httpx
@@ -69,7 +70,7 @@ class LLMFailure:
 
 def rate_limit_message(seconds: float | None) -> str:
     """The message of a rate limit, whether or not the provider said how long it lasts."""
-    when = "later" if seconds is None else f"in {math.ceil(seconds)} seconds"
+    when = "later" if seconds is None else f"in {counted(math.ceil(seconds), 'second')}"
     return f"LLM rate limit exceeded. Retry {when}."
 
 
@@ -77,7 +78,7 @@ def circuit_open(cause: LLMFailure, seconds: float) -> LLMFailure:
     """The failure of a call that was not made, because calls are paused after failures."""
     return LLMFailure(
         "CIRCUIT_OPEN",
-        f"LLM calls are paused for {math.ceil(seconds)} seconds after failures ({cause.code}).",
+        f"LLM calls are paused for {counted(math.ceil(seconds), 'second')} after failures ({cause.code}).",
         recoverable=cause.recoverable,
         suggestion=cause.suggestion,
         retry_after_seconds=_tenths(seconds),

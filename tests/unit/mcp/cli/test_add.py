@@ -133,4 +133,4 @@ def test_adding_says_what_became_of_it_while_the_language_model_is_away(run, mon
 def test_adding_says_how_much_was_read_in_it(run, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "names")
     result = run("add", "Today Ada Lovelace works at Babbage Engines.")
-    assert "2 entities and 1 relations" in result.output
+    assert "2 entities and 1 relation" in result.output
