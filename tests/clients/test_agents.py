@@ -22,9 +22,11 @@ def test_claude_code(run, model):
     claude = programs_of("claude-code", "@anthropic-ai/claude-code") / "claude"
     assert run(claude, "mcp", "add", "-s", "user", "zapomni", "--", ZAPOMNI)[0] == 0
     assert "Connected" in run(claude, "mcp", "list")[1]
-    run(claude, "-p", "hello", ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="none")
+    # On a busy machine it would ask its model before it has the tools.
+    patience = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000"}
+    run(claude, "-p", "hello", ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="none", **patience)
     request = offered(model)
-    assert all(f"mcp__zapomni__{name}" in request for name in TOOLS)
+    assert [name for name in TOOLS if f"mcp__zapomni__{name}" not in request] == []
     assert INSTRUCTIONS in request
     eager = {tool["name"] for tool in json.loads(request)["tools"] if "input_schema" in tool}
     assert {"mcp__zapomni__add_memory", "mcp__zapomni__search_memory"} <= eager
@@ -39,7 +41,7 @@ def test_codex(run, model):
     settings = ["mcp_servers.zapomni.required=true", "model_provider=local", provider, "model=any"]
     run(codex, "exec", "--skip-git-repo-check", *[part for one in settings for part in ("-c", one)], "hello")
     request = offered(model)
-    assert all(name in request for name in TOOLS)
+    assert [name for name in TOOLS if name not in request] == []
     assert INSTRUCTIONS in request
 
 
@@ -54,7 +56,7 @@ def test_gemini_cli(run, model, home):
     more = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": model.url} | trusted
     run(gemini, "--approval-mode", "yolo", "-p", "hello", **more)
     request = offered(model)
-    assert all(f"mcp_zapomni_{name}" in request for name in TOOLS)
+    assert [name for name in TOOLS if f"mcp_zapomni_{name}" not in request] == []
     assert INSTRUCTIONS in request
 
 
@@ -73,7 +75,7 @@ def test_opencode(run, model, home):
     assert "connected" in run(opencode, "mcp", "list")[1]
     run(opencode, "run", "hello")
     request = offered(model)
-    assert all(f"zapomni_{name}" in request for name in TOOLS)
+    assert [name for name in TOOLS if f"zapomni_{name}" not in request] == []
     assert INSTRUCTIONS in request
 
 
@@ -84,4 +86,4 @@ def test_qwen_code(run, model):
     more = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "any"}
     run(qwen, "--auth-type", "openai", "--approval-mode", "yolo", "-p", "hello", **more)
     request = offered(model)
-    assert all(f"mcp__zapomni__{name}" in request for name in TOOLS)
+    assert [name for name in TOOLS if f"mcp__zapomni__{name}" not in request] == []

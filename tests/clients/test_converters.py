@@ -17,11 +17,11 @@ PROBES = Path(__file__).parent / "probes"
 CONVERTERS = {
     "openai_agents": ("openai-agents",),
     "google_genai": ("google-genai", "mcp<2"),
-    "langchain_google_genai": ("langchain-google-genai", "langchain-mcp-adapters"),
+    "langchain_google": ("langchain-google-genai", "langchain-mcp-adapters"),
     "autogen_tools": ("autogen-ext[mcp]", "mcp<2"),
     "crew": ("crewai", "crewai-tools[mcp]"),
 }
-STRINGS_FOR_OBJECTS = {"langchain_google_genai"}
+STRINGS_FOR_OBJECTS = {"langchain_google"}
 """They make a string of every object whose keys are not described; dispatch takes a JSON object in a string."""
 
 
