@@ -1,4 +1,4 @@
-"""What a store keeps and gives back: plain values, no behaviour."""
+"""The records of a store: plain values, no behaviour."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
 
 Basis = Literal["stated", "extracted", "mention"]
-"""How a fact is known: stated by an agent, extracted by a language model, or only by a mention of both in one sentence."""
+"""The source of a fact: stated by an agent, extracted by a language model, or only a mention of both in one sentence."""
 
 JobState = Literal["queued", "running", "done", "failed"]
 Direction = Literal["out", "in", "both"]
@@ -77,7 +77,7 @@ class NewEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRelation:
-    """What a text says of two of its entities, by their names; `start` to `end` is the quote that says it.
+    """A relation between two entities of a text, by their names; `start` to `end` is the quote that states it.
 
     `replaces` ends the other relations with the same subject and type when this one begins.
     """
@@ -115,7 +115,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What one extractor read in one memory. Every relation's subject and object are among the entities.
+    """The result of one extractor for one memory. Every relation's subject and object are among the entities.
 
     `left_out` counts what a model named and the text does not show; it is reported, and not stored.
     """
@@ -156,7 +156,7 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of a memory that was added: stored now, there already, or there but deleted and now restored.
+    """The outcome of adding a memory: stored now, there already, or there but deleted and now restored.
 
     Of the stated facts of a memory that it replaces, `facts_moved` were moved to it; `facts_dropped` were not, because their
     names do not occur in its text.
@@ -172,7 +172,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A memory as it is kept. `role` is who said it, where it is a message of a session."""
+    """A memory as it is kept. `role` is the speaker's, if it is a message of a session."""
 
     id: str
     workspace: str
@@ -241,7 +241,7 @@ class ChunkFound:
 
 
 class TermCounts(NamedTuple):
-    """How many live chunks a workspace has, and how many of them hold each of some terms. No filter applies."""
+    """The number of live chunks of a workspace, and of those that hold each term. No filter applies."""
 
     chunks: int
     holding: tuple[int, ...]
@@ -283,7 +283,7 @@ class Candidate(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """What a store proposes for a question.
+    """The candidates that a store proposes for a question.
 
     `found` holds every chunk once: the best by terms, the best by vector, and up to four chunks of each memory at most
     two places away in the same conversation. `links` names such neighbours: (memory, offset, memory). A leg is full when
@@ -300,7 +300,7 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """How much one workspace holds, and the store as a whole. What was superseded and then deleted counts as deleted alone."""
+    """The size of one workspace, and of the store as a whole. A superseded memory that was deleted counts as deleted alone."""
 
     memories: int
     chunks: int
@@ -341,7 +341,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCounts:
-    """How many jobs there are in each state."""
+    """The number of jobs in each state."""
 
     queued: int = 0
     running: int = 0
@@ -360,7 +360,7 @@ class Entity(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Where a memory says it, and who read it there."""
+    """The place in a memory that states a relation, and the extractor that found it."""
 
     memory_id: str
     quote: str
@@ -371,7 +371,7 @@ class Evidence(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """What live memories say of two entities, and when it was true.
+    """A relation between two entities in live memories, and when it was true.
 
     `valid_from` is None where it is not known since when, `valid_until` where no end is known. `ended_by` is the id of the
     memory that ended it by stating what replaces it.
@@ -388,7 +388,7 @@ class Relation(NamedTuple):
 
 
 class FactsStated(NamedTuple):
-    """What became of stated facts: how many are new, were known already, and how many current facts ended.
+    """The outcome of stating facts: the numbers of new, known and ended facts.
 
     `also_current` are other current relations with the subject and type of one of these facts, at most 10.
     """
@@ -408,7 +408,7 @@ class Surroundings(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCounts:
-    """How much graph a workspace has.
+    """The size of a workspace's graph.
 
     `facts` are current relations other than co-mentions, `ended` those that are over, `together` the co-mentions. `read` is
     how many live memories each extractor has read, of `memories`.

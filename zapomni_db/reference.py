@@ -339,7 +339,7 @@ def _is_after(one: Kept, order: Order, last: tuple[float, ...]) -> bool:
 
 
 def _position(after: str, order: Order) -> tuple[float, ...] | None:
-    """Where the page before ended."""
+    """The position at which the previous page ended."""
     if not after:
         return None
     try:

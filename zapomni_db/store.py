@@ -113,7 +113,7 @@ class MemoryStore(Protocol):
         ...
 
     async def term_counts(self, workspace: str, terms: Sequence[str]) -> TermCounts:
-        """How many live chunks there are, and how many of them hold each term."""
+        """The number of live chunks, and of those that hold each term."""
         ...
 
     async def candidates(self, workspace: str, question: Question) -> Candidates:
@@ -300,7 +300,7 @@ class GraphStore(Protocol):
         ...
 
     async def reading(self, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
-        """How many entities and relations an extractor read in a memory, deleted or not; None where it has not read it."""
+        """The numbers of entities and relations that an extractor found in a memory, deleted or not; None if it has not read it."""
         ...
 
     async def entities(self, workspace: str, names: Sequence[str]) -> list[Entity]:
@@ -308,7 +308,7 @@ class GraphStore(Protocol):
         ...
 
     async def entities_of(self, workspace: str, memory_id: str) -> list[Entity]:
-        """What a live memory speaks of, in the order of its text."""
+        """The entities of a live memory, in the order of its text."""
         ...
 
     async def find(self, workspace: str, text: str, limit: int) -> list[tuple[Entity, float]]:

@@ -1,4 +1,4 @@
-"""Where the language model is, which protocol it speaks, and how long and how often it is asked."""
+"""The address, the protocol and the limits of the language model."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -113,7 +113,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ChatProtocol:
-    """How a provider takes a question, and where a reply has the answer's text.
+    """The format of a provider's requests, and the place of the answer's text in its replies.
 
     `text_of` raises LookupError or TypeError if a reply does not follow the protocol.
     """

@@ -27,7 +27,7 @@ from zapomni_core.text.breaks import (
 from zapomni_core.text.markdown import Block, Section, has_headings, sections_of
 
 _LEAST_FILL = (1.0, 0.5, 0.5, 0.5, 0.3, 0.15)
-"""How full a chunk must be, by strength, to end at such a place rather than at a weaker one further on."""
+"""The fill, by strength, from which a chunk ends at such a place rather than at a weaker one further on."""
 _COUNTED_LENGTH = 8
 """Characters a token up to which a text may fit into a chunk or an overlap, and its tokens are counted."""
 _LONGEST_TOKEN = 16
@@ -196,7 +196,7 @@ class _Cutter:
             start, strength = at, ANYWHERE
 
     def _stop(self, start: int, end: int) -> int:
-        """Where the white space at the end of a part begins."""
+        """The start of the white space at the end of a part."""
         return start + len(self._text[start:end].rstrip())
 
     def _cost(self, start: int, end: int) -> int:
@@ -232,7 +232,7 @@ def _take_chunk(window: list[Piece], limit: int, most: int) -> int:
 
 
 def _best_cut(window: list[Piece], limit: int, most: int) -> int:
-    """How many pieces the chunk gets: up to the strongest place that leaves it full enough, the last of several."""
+    """The number of pieces of the chunk: up to the strongest place that leaves it full enough, the last of several."""
     best, strongest = 1, -1
     for count, filled in enumerate(accumulate(piece.cost for piece in window[:-1]), start=1):
         strength = window[count].strength
@@ -246,7 +246,7 @@ def _best_cut(window: list[Piece], limit: int, most: int) -> int:
 
 
 def _overlap_start(text: str, lowest: int, fresh: int, tokens: TokenCounter, most: int) -> int:
-    """Where the overlap before `fresh` begins: at a sentence if that gives enough, else at a word, else anywhere.
+    """The start of the overlap before `fresh`: at a sentence if that gives enough, else at a word, else anywhere.
 
     The overlap costs at most `most` tokens and begins at `lowest` at the earliest, where the previous chunk begins.
     """

@@ -114,7 +114,7 @@ CREATE INDEX memory_documents ON memory(workspace, created_at)
 """
 
 
-# What memories say is in `mention` and `evidence`. What follows from it, such as how many live memories name an entity or when a
+# `mention` and `evidence` hold the contents of memories. Derived values, such as how many live memories name an entity or when a
 # relation was true, is kept beside it in the same transaction.
 _GRAPH = """
 CREATE TABLE reading(                                           -- which extractor has read which memory
