@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
-from zapomni_core.text.breaks import (
+from zapomni_core.text.boundaries import (
     ANYWHERE,
     CODE,
     DEFINITION,
@@ -19,10 +19,10 @@ from zapomni_core.text.breaks import (
     PROSE,
     SENTENCES,
     WORDS,
-    Break,
+    Boundary,
     Layout,
     is_joined,
-    last_seam,
+    last_boundary,
 )
 from zapomni_core.text.markdown import Block, Section, has_headings, sections_of
 
@@ -177,7 +177,7 @@ class _Cutter:
                 begins = strength if first == start else kind.strength
                 yield from self.cut(first, last, finer, begins, self._limit // 2)
 
-    def _places(self, kind: Break, start: int, end: int) -> Iterator[int]:
+    def _places(self, kind: Boundary, start: int, end: int) -> Iterator[int]:
         """Yield the places to cut at before `end`, lines and words only `_PIECE_STEP` apart."""
         step = _PIECE_STEP if kind.strength <= LINE else 1
         before = start
@@ -191,7 +191,7 @@ class _Cutter:
         """Cut a part at equal steps. The white space at its end stays with the last piece, which may exceed the limit."""
         stop = self._stop(start, end)
         while start < stop:
-            at = last_seam(self._text, start, min(start + _PIECE_STEP, stop))
+            at = last_boundary(self._text, start, min(start + _PIECE_STEP, stop))
             yield Piece(start, strength, self._cost(start, at if at < stop else end))
             start, strength = at, ANYWHERE
 
@@ -268,5 +268,5 @@ def _overlap_start(text: str, lowest: int, fresh: int, tokens: TokenCounter, mos
     return fresh
 
 
-def _ends(kind: Break, text: str, start: int, end: int) -> Iterator[int]:
+def _ends(kind: Boundary, text: str, start: int, end: int) -> Iterator[int]:
     return (match.end() for match in kind.pattern.finditer(text, start, end) if start < match.end() < end)
