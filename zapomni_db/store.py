@@ -379,7 +379,7 @@ class SessionStore(Protocol):
         """A session by its id."""
         ...
 
-    async def sessions(self, workspace: str, after: str = "", limit: int = 100) -> list[SessionRecord]:
+    async def list_sessions(self, workspace: str, after: str = "", limit: int = 100) -> list[SessionRecord]:
         """Sessions in the order in which they were kept; `after` is the id of the last one of the page before."""
         ...
 

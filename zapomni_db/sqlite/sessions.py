@@ -43,7 +43,7 @@ class SQLiteSessions:
         values.check_text("workspace", workspace)
         return await self._threads.write(lambda connection: _put(connection, workspace, session))
 
-    async def sessions(self, workspace: str, after: str = "", limit: int = 100) -> list[SessionRecord]:
+    async def list_sessions(self, workspace: str, after: str = "", limit: int = 100) -> list[SessionRecord]:
         values.check_text("workspace", workspace)
         return await self._threads.query(lambda connection: _list(connection, workspace, after, min(limit, _MOST_ROWS)))
 

@@ -158,7 +158,7 @@ class SessionOriginContract(StoreContract):
         assert [one.text for one in there] == list("01234")
         assert here == there
         session = await store.sessions.session(WORKSPACE, made.id)
-        assert await store.sessions.sessions(ELSEWHERE) == [session]
+        assert await store.sessions.list_sessions(ELSEWHERE) == [session]
         await carry(store)
         assert await store.sessions.history(ELSEWHERE, made.id, 10) == there
         assert await problems(store) == []
@@ -180,10 +180,10 @@ class SessionOriginContract(StoreContract):
     async def test_sessions_are_listed_page_by_page(self, store: Any) -> None:
         made = [await store.sessions.create_session(WORKSPACE, str(number), {}) for number in range(5)]
         await store.sessions.create_session(ELSEWHERE, "x", {})
-        found, page = [], await store.sessions.sessions(WORKSPACE, limit=2)
+        found, page = [], await store.sessions.list_sessions(WORKSPACE, limit=2)
         while page:
             found += page
-            page = await store.sessions.sessions(WORKSPACE, page[-1].id, 2)
+            page = await store.sessions.list_sessions(WORKSPACE, page[-1].id, 2)
         assert found == made
 
     async def test_documents_come_with_their_own_vectors_also_deleted_ones(self, store: Any) -> None:
@@ -260,7 +260,7 @@ class GraphOriginContract(StoreContract):
 
 async def carry(store: Any, source: str = WORKSPACE, target: str = ELSEWHERE) -> list[Added]:
     """Add all memories and sessions of a workspace to another one as they are, three at a time."""
-    for session in await store.sessions.sessions(source) if store.sessions else ():
+    for session in await store.sessions.list_sessions(source) if store.sessions else ():
         await store.sessions.put_session(target, session)
     added: list[Added] = []
     after = ""
