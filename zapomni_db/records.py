@@ -79,7 +79,8 @@ class NewEntity:
 class NewRelation:
     """A relation between two entities of a text, by their names; `start` to `end` is the quote that states it.
 
-    `replaces` ends the other relations with the same subject and type when this one begins.
+    `replaces` ends the other relations with the same subject and type when this one begins. `stated_at` is when an agent
+    stated it; only in the extraction STATED of an `Origin`.
     """
 
     subject: str
@@ -91,6 +92,7 @@ class NewRelation:
     replaces: bool = False
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+    stated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +128,33 @@ class Extraction:
     left_out: int = 0
 
 
+class Event(NamedTuple):
+    """Something that happened to a memory, and by which client or command; `by` is empty where that is not known."""
+
+    at: datetime
+    what: What
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a memory brings along that was kept elsewhere: `MemoryStore.origins` returns it, `NewMemory.origin` takes it.
+
+    `replaced_by` may be the id of a memory that comes later. `role` is that of a message, whose session is the memory's
+    conversation; `vector` is a document's own. `extractions` are what extractors read in it and, as the extractor STATED,
+    what agents stated of it; the order of its relations counts.
+    """
+
+    id: str
+    created_at: datetime
+    deleted_at: datetime | None = None
+    replaced_by: str | None = None
+    role: str = ""
+    vector: "Vector | None" = None
+    extractions: tuple[Extraction, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
     """A memory to keep, with everything that is derived from it. `timestamp` is when it was true, if the caller said so.
@@ -133,7 +162,8 @@ class NewMemory:
     Memories of the same `key` are the same; without one a memory is like no other. `embedder` made the vectors of the
     chunks, or is to make those that are missing; `analyser` is the version of the analyser that made their terms. What was
     extracted from it and jobs for it are kept in the same transaction; each job's payload gets its `memory_id`, which is also
-    the key of a job that has none. `by` names the client or command that adds it.
+    the key of a job that has none. `by` names the client or command that adds it. One with an `origin` was kept elsewhere, and
+    is kept as it was there.
     """
 
     text: str
@@ -152,6 +182,7 @@ class NewMemory:
     extraction: Extraction | None = None
     jobs: tuple[NewJob, ...] = ()
     by: str = ""
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +203,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A memory as it is kept. `role` is the speaker's, if it is a message of a session."""
+    """A memory as it is kept. `role` is who said it, where it is a message of a session; `key` is that of `NewMemory`."""
 
     id: str
     workspace: str
@@ -190,6 +221,7 @@ class Memory:
     replaced_by: str | None
     chunks: int
     role: str = ""
+    key: str = ""
 
 
 class Page(NamedTuple):
@@ -211,14 +243,6 @@ class Change:
     instead_of: Mapping[str, Any] | None = None
     tags: tuple[str, ...] = ()
     source: str = ""
-
-
-class Event(NamedTuple):
-    """Something that happened to a memory, and by which client or command; `by` is empty where that is not known."""
-
-    at: datetime
-    what: What
-    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

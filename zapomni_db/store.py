@@ -30,6 +30,7 @@ from zapomni_db.records import (
     NewJob,
     NewMemory,
     Order,
+    Origin,
     Page,
     Question,
     Relation,
@@ -68,6 +69,18 @@ class MemoryStore(Protocol):
         free. The first memory of a workspace settles its embedder; another identity raises EmbedderMismatchError, which names
         both. `replaces` names a live memory, or one that this very memory replaced before; any other raises
         MemoryNotFoundError. Text that cannot be stored, such as half a surrogate pair, raises InvalidInputError.
+
+        A memory with an `origin` is written with its id, moments, events and extractions; its jobs, `replaces`, `extraction`
+        and `by` are not used. If the workspace knows the id, or if a memory of the same key is there and the new one was not
+        replaced, then that memory is returned as "existing" and nothing about it changes, also if one of the two is deleted.
+        If it has another id, the memories that were replaced by the new one are replaced by that one instead. A message
+        belongs to its session, which is made if need be.
+        """
+        ...
+
+    async def origins(self, workspace: str, memory_ids: Sequence[str]) -> list[Origin]:
+        """Those of these memories that are there, deleted and replaced ones too, in this order, with all that `add` takes
+        to keep them elsewhere as they are here.
         """
         ...
 
@@ -358,8 +371,16 @@ class SessionStore(Protocol):
         """Keep a new session."""
         ...
 
+    async def put_session(self, workspace: str, session: SessionRecord) -> bool:
+        """Keep a session that was kept elsewhere; False where there is one of this id, which stays as it is."""
+        ...
+
     async def session(self, workspace: str, session_id: str) -> SessionRecord | None:
         """A session by its id."""
+        ...
+
+    async def list_sessions(self, workspace: str, after: str = "", limit: int = 100) -> list[SessionRecord]:
+        """Sessions in the order in which they were kept; `after` is the id of the last one of the page before."""
         ...
 
     async def add_message(self, workspace: str, session_id: str, role: str, memory: NewMemory) -> Added:

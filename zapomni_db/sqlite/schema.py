@@ -8,7 +8,7 @@ import apsw
 from zapomni_db.sqlite.lock import Note
 
 APPLICATION_ID = 0x5A61706F  # "Zapo"
-VERSION = 14
+VERSION = 15
 """Of the format. A file of another version is refused."""
 
 # Terms are the core's: FTS5 must not split or fold them again. Of its tokenizers only "ascii" leaves everything beyond ASCII
@@ -28,7 +28,7 @@ CREATE TABLE workspace(name TEXT PRIMARY KEY, embedder INTEGER NOT NULL) STRICT,
 
 CREATE TABLE memory(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    uid TEXT NOT NULL UNIQUE,
+    uid TEXT NOT NULL,
     workspace TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, author TEXT NOT NULL, conversation TEXT NOT NULL,
     tags TEXT NOT NULL, metadata TEXT NOT NULL,         -- JSON
     timestamp INTEGER, created_at INTEGER NOT NULL,     -- microseconds since 1970
@@ -37,7 +37,8 @@ CREATE TABLE memory(
     first_chunk INTEGER NOT NULL, chunks INTEGER NOT NULL,  -- chunks are numbered in a row
     key TEXT,                                           -- memories of one key are the same; NULL: like no other
     digest BLOB NOT NULL,                               -- of of all that does not change
-    deleted_at INTEGER, replaced_by TEXT
+    deleted_at INTEGER, replaced_by TEXT,
+    UNIQUE(uid, workspace)                              -- a memory may be imported into several workspaces
 ) STRICT;
 -- The last two columns make the index answer alone.
 CREATE INDEX memory_live ON memory(workspace, id, moment, conversation_number, first_chunk, chunks, deleted_at, replaced_by)

@@ -30,6 +30,7 @@ from zapomni_core.testing.samples import (
 )
 from zapomni_core.testing.store_contracts.fact_lifecycle import FactLifecycleContract
 from zapomni_core.testing.store_contracts.facts import FactContract
+from zapomni_core.testing.store_contracts.origins import GraphOriginContract
 from zapomni_core.testing.store_contracts.timeline import TimelineContract
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import MENTIONED_WITH, STATED, Extraction, GraphCounts, NewEntity
@@ -46,8 +47,8 @@ HOSTILE_NAMES = {
 }
 
 
-class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract):
-    """The contract of a store with a graph.
+class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract, GraphOriginContract):
+    """What every store with a graph must do.
 
     ```python
     class TestMyGraph(GraphStoreContract):

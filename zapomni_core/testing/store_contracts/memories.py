@@ -24,6 +24,7 @@ from zapomni_core.testing.samples import (
     searchable,
 )
 from zapomni_core.testing.store_contracts.deletion import ForgettingContract
+from zapomni_core.testing.store_contracts.origins import MemoryOriginContract
 from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db import store as files
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError, MemoryNotFoundError
@@ -41,8 +42,8 @@ ANY_TEXTS = [
 LONE_SURROGATE = "\ud800"
 
 
-class MemoryStoreContract(ForgettingContract):
-    """The contract of a store of memories.
+class MemoryStoreContract(ForgettingContract, MemoryOriginContract):
+    """What every store of memories must do.
 
     ```python
     class TestMyStore(MemoryStoreContract):

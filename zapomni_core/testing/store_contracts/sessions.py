@@ -22,7 +22,7 @@ from zapomni_core.testing.samples import (
     searchable,
 )
 from zapomni_core.testing.store_contracts.memories import ANY_TEXTS, LONE_SURROGATE
-from zapomni_core.testing.store_contracts.store import StoreContract
+from zapomni_core.testing.store_contracts.origins import SessionOriginContract
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
@@ -33,8 +33,8 @@ SESSION = "5f6c3a52-0000-4000-8000-000000000001"
 ANOTHER_SESSION = "5f6c3a52-0000-4000-8000-000000000002"
 
 
-class SessionStoreContract(StoreContract):
-    """The contract of a store of sessions.
+class SessionStoreContract(SessionOriginContract):
+    """What every store of sessions must do, beside what it does with memories.
 
     ```python
     class TestMySessions(SessionStoreContract):

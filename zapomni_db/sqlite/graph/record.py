@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -250,15 +250,21 @@ def record(connection: apsw.Connection, workspace: str, memory_id: str, extracti
 
 def record_row(connection: apsw.Connection, row: Row, text: str, extraction: Extraction) -> None:
     """Keep what was read in a memory of this text; inside a transaction."""
-    extractor = _plain("extractor", extraction.extractor)
-    if extractor == STATED:
+    if extraction.extractor == STATED:
         raise InvalidInputError(f"extractor must not be '{STATED}', which stands for what agents state")
+    bring(connection, row, text, extraction)
+
+
+def bring(connection: apsw.Connection, row: Row, text: str, extraction: Extraction) -> None:
+    """Keep what was read in a memory of this text, or stated of it; inside a transaction."""
+    extractor = _plain("extractor", extraction.extractor)
     entities = _entities_of(text, extraction)
     relations = _relations_of(text, extraction, {entity.key for entity in entities})
     is_shown = _is_live(connection, row.id)
     before = timeline.contribution(connection, row.id) if is_shown else NOTHING
     dropped = _drop_reading(connection, row.id, extractor)
-    connection.execute("INSERT INTO reading VALUES(?, ?)", (row.id, extractor))
+    if extractor != STATED:
+        connection.execute("INSERT INTO reading VALUES(?, ?)", (row.id, extractor))
     numbers: dict[str, tuple[int, bytes]] = {}
     for entity in entities:
         if entity.key not in numbers:
@@ -287,10 +293,13 @@ def _spelled(entity: NewEntity) -> tuple[str, str, str]:
 
 
 def _relations_of(text: str, extraction: Extraction, known: set[str]) -> list[Said]:
-    """The relations, each piece of evidence once, in the order of the text."""
+    """The relations, each piece of evidence once; those that were read in the order of the text, stated ones in their own."""
     _within(text, "relation quotes", [(relation.start, relation.end) for relation in extraction.relations])
-    said = [_said(relation, known) for relation in extraction.relations]
-    return sorted(dict.fromkeys(said), key=lambda one: one.span[0])
+    said = list(dict.fromkeys([_said(relation, known) for relation in extraction.relations]))
+    is_stated = extraction.extractor == STATED
+    if any((one.stated_at is None) is is_stated for one in said):
+        raise InvalidInputError(f"relations must have a stated_at if, and only if, their extractor is '{STATED}'")
+    return said if is_stated else sorted(said, key=lambda one: one.span[0])
 
 
 def _said(relation: NewRelation, known: set[str]) -> Said:
@@ -306,6 +315,7 @@ def _said(relation: NewRelation, known: set[str]) -> Said:
         relation.replaces,
         _micros("valid_from", relation.valid_from),
         _micros("valid_until", relation.valid_until),
+        _micros("stated_at", relation.stated_at),
     )
 
 
@@ -330,6 +340,54 @@ def _micros(field: str, moment: datetime | None) -> int | None:
 def _is_live(connection: apsw.Connection, memory: int) -> bool:
     live = "SELECT 1 FROM memory WHERE id = ? AND deleted_at IS NULL AND replaced_by IS NULL"
     return one(connection, live, memory) is not None
+
+
+# What memories say, as they can bring it elsewhere.
+
+_READ_BY = "SELECT extractor FROM reading WHERE memory = ?"
+_MENTIONED = """
+SELECT extractor, entity, name, type, spans FROM mention CROSS JOIN spelling ON spelling.id = mention.spelling
+WHERE memory = ? ORDER BY spelling.id
+"""
+_SAID = """
+SELECT e.extractor, r.subject, r.object, r.type, e.basis, e.start, e.end, e.replaces, e.valid_from, e.valid_until, e.stated_at
+FROM evidence e CROSS JOIN relation r ON r.id = e.relation WHERE e.memory = ? ORDER BY e.id
+"""
+
+
+def extractions(connection: apsw.Connection, memory: int) -> tuple[Extraction, ...]:
+    """What extractors read in a memory and, as the extractor STATED, what agents stated of it."""
+    entities: dict[str, list[NewEntity]] = {name: [] for (name,) in rows(connection, _READ_BY, memory)}
+    relations: dict[str, list[NewRelation]] = {}
+    names: dict[tuple[str, int], str] = {}
+    for extractor, entity, name, kind, spans in rows(connection, _MENTIONED, memory):
+        found = NewEntity(name=name, type=kind, spans=tuple((start, end) for start, end in values.from_json(spans)))
+        entities.setdefault(extractor, []).append(found)
+        names.setdefault((extractor, entity), name)
+    for extractor, subject, target, *rest in rows(connection, _SAID, memory):
+        relation = _relation(names[extractor, subject], names[extractor, target], *rest)
+        relations.setdefault(extractor, []).append(relation)
+    return tuple(
+        Extraction(extractor=one, entities=tuple(found), relations=tuple(relations.get(one, ())))
+        for one, found in entities.items()
+    )
+
+
+def _relation(subject: str, target: str, *columns: Any) -> NewRelation:
+    kind, basis, start, end, replaces, *moments = columns
+    valid_from, valid_until, stated_at = map(values.from_micros_or_none, moments)
+    return NewRelation(
+        subject=subject,
+        type=kind,
+        object=target,
+        basis=basis,
+        start=start,
+        end=end,
+        replaces=bool(replaces),
+        valid_from=valid_from,
+        valid_until=valid_until,
+        stated_at=stated_at,
+    )
 
 
 # Rows.
