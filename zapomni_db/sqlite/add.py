@@ -47,10 +47,10 @@ def _add(connection: apsw.Connection, workspace: str, memory: NewMemory) -> Adde
     return _finish(connection, memory, row, outcome)
 
 
-def _require_embedder(connection: apsw.Connection, workspace: str, memory: NewMemory) -> Embedder:
+def _require_embedder(connection: apsw.Connection, workspace: str, memory: NewMemory) -> Embedder | None:
     """The embedder of a memory, which must be the one that serves; asked for before anything is written."""
     values.check_text("workspace", workspace)
-    return vectors.require_embedder(connection, workspace, memory.embedder)
+    return vectors.require_embedder(connection, workspace, memory.embedder) if memory.embedder else None
 
 
 def _finish(connection: apsw.Connection, memory: NewMemory, row: Row, outcome: Outcome) -> Added:
@@ -69,7 +69,7 @@ def _insert(
     connection: apsw.Connection,
     workspace: str,
     memory: NewMemory,
-    embedder: Embedder,
+    embedder: Embedder | None,
     *,
     kind: str,
     conversation: str,
@@ -104,5 +104,6 @@ def _insert(
     terms.insert(connection, [(chunk, new.terms) for chunk, new in enumerate(memory.chunks, first_chunk)])
     memories.record_change(connection, workspace, number, "added", values.check_text("by", memory.by))
     embedded = [(n, new.vector) for n, new in enumerate(memory.chunks, first_chunk) if new.vector is not None]
-    vectors.insert_vectors(connection, embedder, embedded)
+    if embedder:
+        vectors.insert_vectors(connection, embedder, embedded)
     return row

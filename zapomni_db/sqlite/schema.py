@@ -8,7 +8,7 @@ import apsw
 from zapomni_db.sqlite.lock import Note
 
 APPLICATION_ID = 0x5A61706F  # "Zapo"
-VERSION = 14
+VERSION = 15
 """Of the format. A file of another version is refused."""
 
 # Terms are the core's: FTS5 must not split or fold them again. Of its tokenizers only "ascii" leaves everything beyond ASCII
@@ -21,6 +21,7 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWI
 CREATE TABLE embedder(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL, model TEXT NOT NULL, dimension INTEGER NOT NULL,
+    weight REAL, cyrillic INTEGER,                      -- NULL: not measured
     UNIQUE(name, model, dimension)
 ) STRICT;
 
