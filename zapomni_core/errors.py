@@ -6,7 +6,9 @@ Exception
     ├── ConfigurationError   a setting is wrong, or names something that no plugin offers
     ├── ProcessingError      text could not be chunked, embedded or searched
     │   └── EmbedderMissingError  (a ConfigurationError too) no plugin offers the embedder that made the store's vectors
-    ├── LLMUnavailableError  the language model gave no answer; `failure` says why
+    ├── ProviderUnavailableError  a provider on the network gave no answer; `failure` says why
+    │   ├── LLMUnavailableError       the language model
+    │   └── EmbedderUnavailableError  (a ProcessingError too) the embedder
     ├── ToolError            a tool refuses on purpose; its message is meant for the client
     ├── UnknownToolError     no tool has that name
     ├── PluginError          a plugin cannot be loaded; names its stage and the next step
@@ -31,7 +33,7 @@ from zapomni_db.errors import (
 )
 
 if TYPE_CHECKING:
-    from zapomni_core.llm.classifier import LLMFailure
+    from zapomni_core.http import ProviderFailure
     from zapomni_core.responses import ErrorResponse, ErrorType
 
 __all__ = [
@@ -39,9 +41,11 @@ __all__ = [
     "ContractError",
     "DatabaseError",
     "EmbedderMissingError",
+    "EmbedderUnavailableError",
     "LLMUnavailableError",
     "PluginError",
     "ProcessingError",
+    "ProviderUnavailableError",
     "ToolError",
     "UnknownToolError",
     "ZapomniError",
@@ -71,10 +75,10 @@ class EmbedderMissingError(ConfigurationError, ProcessingError):
         )
 
 
-class LLMUnavailableError(ZapomniError):
-    """The language model gave no answer. `failure` has the code, and what to do next; all of it may be shown."""
+class ProviderUnavailableError(ZapomniError):
+    """A provider gave no answer. `failure` has the code, and what to do next; all of it may be shown."""
 
-    def __init__(self, failure: "LLMFailure") -> None:
+    def __init__(self, failure: "ProviderFailure") -> None:
         super().__init__(failure.message)
         self.failure = failure
 
@@ -84,7 +88,18 @@ class LLMUnavailableError(ZapomniError):
         error: Exception = self
         while isinstance(error.__cause__, Exception):
             error = error.__cause__
-        return None if isinstance(error, LLMUnavailableError) else f"{type(error).__name__}: {error}".rstrip(": ")
+        return None if isinstance(error, ProviderUnavailableError) else f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+class LLMUnavailableError(ProviderUnavailableError):
+    """The language model gave no answer."""
+
+
+class EmbedderUnavailableError(ProviderUnavailableError, ProcessingError):
+    """The provider of the embedder gave no vectors. The message also says what to do."""
+
+    def __str__(self) -> str:
+        return f"{self.failure.message} {self.failure.suggestion}"
 
 
 class ToolError(ZapomniError):

@@ -38,6 +38,14 @@ class EmbedderIdentity:
     dimension: int
 
 
+@dataclass(frozen=True, slots=True)
+class VectorWeight:
+    """How much the vectors of an embedder count beside words: `cyrillic` says whether also for questions in Cyrillic."""
+
+    weight: float
+    cyrillic: bool = True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewChunk:
     """A part of a memory's text, ready to be found: its place, its terms, its vector.
@@ -160,7 +168,7 @@ class NewMemory:
     """A memory to keep, with everything that is derived from it. `timestamp` is when it was true, if the caller said so.
 
     Memories of the same `key` are the same; without one a memory is like no other. `embedder` made the vectors of the
-    chunks, or is to make those that are missing; `analyser` is the version of the analyser that made their terms. What was
+    chunks, or is to make those that are missing; None leaves that open, and then no chunk has a vector. `analyser` is the version of the analyser that made their terms. What was
     extracted from it and jobs for it are kept in the same transaction; each job's payload gets its `memory_id`, which is also
     the key of a job that has none. `by` names the client or command that adds it. One with an `origin` was kept elsewhere, and
     is kept as it was there.
@@ -169,7 +177,7 @@ class NewMemory:
     text: str
     metadata: Mapping[str, Any]
     chunks: tuple[NewChunk, ...]
-    embedder: EmbedderIdentity
+    embedder: EmbedderIdentity | None
     analyser: int = 1
     key: str = ""
     kind: str = "memory"

@@ -17,7 +17,7 @@ from zapomni_db.errors import DatabaseError, InvalidInputError, MemoryNotFoundEr
 from zapomni_db.records import Extraction, Job, Memory, NewJob
 
 if TYPE_CHECKING:
-    from zapomni_core.llm import LLMFailure
+    from zapomni_core.http import ProviderFailure
     from zapomni_core.memory.engine import MemoryEngine
 
 log = logging.getLogger("zapomni.extraction")
@@ -129,11 +129,11 @@ def _unfinished(mode: Literal["store_raw", "queue_retry"], kind: str, wait_secon
 
 async def _extract_stored(engine: "MemoryEngine", stored: MemoryResult, text: str, timestamp: datetime) -> MemoryResult:
     """Extract from a memory that is stored; if that does not succeed soon, the result is as before, with the reason."""
-    from zapomni_core.llm.llm import question_limit
+    from zapomni_core.http import call_limit
 
-    failure: LLMFailure | None = None
+    failure: ProviderFailure | None = None
     try:
-        with question_limit(engine.settings.llm.wait_seconds):
+        with call_limit(engine.settings.llm.wait_seconds):
             extraction = await engine.extract(text, timestamp=timestamp)
         if await _record(engine, stored.memory_id, extraction):
             return await _extracted(engine, stored, extraction)
@@ -167,7 +167,7 @@ async def _extracted(engine: "MemoryEngine", stored: MemoryResult, extraction: E
     )
 
 
-async def _put_off(engine: "MemoryEngine", job_id: str | None, failure: "LLMFailure") -> None:
+async def _put_off(engine: "MemoryEngine", job_id: str | None, failure: "ProviderFailure") -> None:
     """Let a memory's job wait for the model; if that fails, the job only begins later."""
     if job_id is None:
         return
@@ -229,7 +229,7 @@ def _counts(extraction: Extraction) -> tuple[int, int]:
     return len(extraction.entities), len(extraction.relations)
 
 
-def _wait_seconds(failure: "LLMFailure") -> float:
+def _wait_seconds(failure: "ProviderFailure") -> float:
     """The time before which asking again is of no use."""
     return failure.retry_after_seconds or RETRY_SECONDS
 

@@ -2,14 +2,14 @@
 
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import Extractor
-from zapomni_core.llm import LLMFailure
+from zapomni_core.http import ProviderFailure
 from zapomni_db.records import Extraction, NewEntity, NewRelation
 
 __all__ = [
     "Extraction",
     "Extractor",
-    "LLMFailure",
     "LLMUnavailableError",
     "NewEntity",
     "NewRelation",
+    "ProviderFailure",
 ]

@@ -18,6 +18,7 @@ from zapomni_db.records import (
     SessionRecord,
     StoreStats,
     TermCounts,
+    VectorWeight,
 )
 from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore, VectorStore
 
@@ -45,5 +46,6 @@ __all__ = [
     "StoreStats",
     "TermCounts",
     "VectorStore",
+    "VectorWeight",
     "parse_metadata_filter",
 ]

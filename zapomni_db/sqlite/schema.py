@@ -21,6 +21,7 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWI
 CREATE TABLE embedder(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL, model TEXT NOT NULL, dimension INTEGER NOT NULL,
+    weight REAL, cyrillic INTEGER,                      -- NULL: not measured
     UNIQUE(name, model, dimension)
 ) STRICT;
 

@@ -48,7 +48,7 @@ HOSTILE_NAMES = {
 
 
 class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract, GraphOriginContract):
-    """What every store with a graph must do.
+    """The contract of a store with a graph.
 
     ```python
     class TestMyGraph(GraphStoreContract):

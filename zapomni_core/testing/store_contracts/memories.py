@@ -43,7 +43,7 @@ LONE_SURROGATE = "\ud800"
 
 
 class MemoryStoreContract(ForgettingContract, MemoryOriginContract):
-    """What every store of memories must do.
+    """The contract of a store of memories.
 
     ```python
     class TestMyStore(MemoryStoreContract):

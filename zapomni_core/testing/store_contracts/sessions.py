@@ -34,7 +34,7 @@ ANOTHER_SESSION = "5f6c3a52-0000-4000-8000-000000000002"
 
 
 class SessionStoreContract(SessionOriginContract):
-    """What every store of sessions must do, beside what it does with memories.
+    """The contract of a store of sessions.
 
     ```python
     class TestMySessions(SessionStoreContract):
