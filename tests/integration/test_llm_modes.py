@@ -624,8 +624,8 @@ def advertised(app):
 
 @pytest.mark.parametrize("waits", [True, False, None])
 async def test_without_a_model_waiting_is_accepted_not_advertised_and_without_effect(tmp_path, waits):
-    settings = {"store": f"sqlite://{tmp_path}/memory.db"}
-    async with running(tools, settings=settings) as app:
+    settings = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "hashing"}
+    async with running(tools, Quick(None, None), settings=settings) as app:
         assert "reprocess_memories" not in app.tools
         assert "get_job" not in app.tools
         assert "wait_for_completion" not in advertised(app)
