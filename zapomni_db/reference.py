@@ -233,7 +233,7 @@ class ReferenceStore:
 
 def _add(there: Workspace, workspace: str, new: NewMemory) -> Added:
     _check(new)
-    if there.embedder not in (None, new.embedder):
+    if None not in (there.embedder, new.embedder) and there.embedder != new.embedder:
         raise EmbedderMismatchError(f"the vectors were made by {there.embedder}, not by {new.embedder}")
     if new.origin:
         return _bring(there, workspace, new, new.origin)
@@ -247,7 +247,7 @@ def _add(there: Workspace, workspace: str, new: NewMemory) -> Added:
         outcome = "restored"
     if new.replaces not in (None, one.memory.id):
         _replace(there, str(new.replaces), one, new.by)
-    there.embedder = new.embedder
+    there.embedder = new.embedder or there.embedder
     return Added(one.memory.id, len(one.chunks), outcome)  # type: ignore[arg-type]  # one of the three
 
 
@@ -365,7 +365,7 @@ def _check(new: NewMemory) -> None:
     for chunk in new.chunks:
         if not 0 <= chunk.start <= chunk.end <= len(new.text):
             raise InvalidInputError("chunks must lie within their text")
-        if chunk.vector is not None and len(chunk.vector) != new.embedder.dimension:
+        if chunk.vector is not None and new.embedder and len(chunk.vector) != new.embedder.dimension:
             raise InvalidInputError(f"a chunk's vector must have {new.embedder.dimension} dimensions")
 
 
@@ -378,7 +378,7 @@ def _is_after(one: Kept, order: Order, last: tuple[float, ...]) -> bool:
 
 
 def _position(after: str, order: Order) -> tuple[float, ...] | None:
-    """Where the page before ended."""
+    """The position at which the previous page ended."""
     if not after:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a store needs: the protocols, and the records that go in and come out."""
+"""Names for stores: the protocols and their records."""
 
 from zapomni_db.filters import Filter, parse_metadata_filter
 from zapomni_db.records import (
@@ -18,6 +18,7 @@ from zapomni_db.records import (
     SessionRecord,
     StoreStats,
     TermCounts,
+    VectorWeight,
 )
 from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore, VectorStore
 
@@ -45,5 +46,6 @@ __all__ = [
     "StoreStats",
     "TermCounts",
     "VectorStore",
+    "VectorWeight",
     "parse_metadata_filter",
 ]

@@ -53,10 +53,10 @@ def _beginning(memory: NewMemory, created_at: int | None = None) -> Origin:
     return Origin(id=values.new_id(micros), created_at=moment, events=(Event(moment, "added", memory.by),))
 
 
-def require_embedder(connection: apsw.Connection, workspace: str, memory: NewMemory) -> Embedder:
+def require_embedder(connection: apsw.Connection, workspace: str, memory: NewMemory) -> Embedder | None:
     """The embedder of a memory, which must be the one that serves; asked for before anything is written."""
     values.check_text("workspace", workspace)
-    return vectors.require_embedder(connection, workspace, memory.embedder)
+    return vectors.require_embedder(connection, workspace, memory.embedder) if memory.embedder else None
 
 
 def _finish(connection: apsw.Connection, memory: NewMemory, row: Row, outcome: Outcome) -> Added:
@@ -75,7 +75,7 @@ def insert(
     connection: apsw.Connection,
     workspace: str,
     memory: NewMemory,
-    embedder: Embedder,
+    embedder: Embedder | None,
     origin: Origin,
     *,
     kind: str,
@@ -112,5 +112,6 @@ def insert(
     for event in origin.events:
         memories.record_event(connection, workspace, number, event)
     embedded = [(n, new.vector) for n, new in enumerate(memory.chunks, first_chunk) if new.vector is not None]
-    vectors.insert_vectors(connection, embedder, embedded)
+    if embedder:
+        vectors.insert_vectors(connection, embedder, embedded)
     return row

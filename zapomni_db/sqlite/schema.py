@@ -21,6 +21,7 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWI
 CREATE TABLE embedder(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL, model TEXT NOT NULL, dimension INTEGER NOT NULL,
+    weight REAL, cyrillic INTEGER,                      -- NULL: not measured
     UNIQUE(name, model, dimension)
 ) STRICT;
 
@@ -115,7 +116,7 @@ CREATE INDEX memory_documents ON memory(workspace, created_at)
 """
 
 
-# What memories say is in `mention` and `evidence`. What follows from it, such as how many live memories name an entity or when a
+# `mention` and `evidence` hold the contents of memories. Derived values, such as how many live memories name an entity or when a
 # relation was true, is kept beside it in the same transaction.
 _GRAPH = """
 CREATE TABLE reading(                                           -- which extractor has read which memory

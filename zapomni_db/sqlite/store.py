@@ -46,7 +46,7 @@ from zapomni_db.sqlite.view import Views
 from zapomni_db.values import check_text
 
 SWEEP_SECONDS = 60.0
-"""How long a purge waits for readers."""
+"""The time that a purge waits for readers."""
 SWEEP_PAUSE = 0.2
 
 T = TypeVar("T")

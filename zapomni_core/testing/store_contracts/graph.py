@@ -48,7 +48,7 @@ HOSTILE_NAMES = {
 
 
 class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract, GraphOriginContract):
-    """What every store with a graph must do.
+    """The contract of a store with a graph.
 
     ```python
     class TestMyGraph(GraphStoreContract):
@@ -375,7 +375,7 @@ class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract, 
             await names("\ud800")
 
     async def test_another_store_answers_every_question_from_now(self, store: Graphed, other: Graphed) -> None:
-        """What it was asked before, and what it answered then, changes nothing."""
+        """Earlier calls and their answers change nothing."""
 
         async def told() -> tuple[Any, ...]:
             found = await other.graph.find(WORKSPACE, "Ada", 9)

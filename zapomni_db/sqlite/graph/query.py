@@ -77,7 +77,7 @@ def entities(connection: apsw.Connection, workspace: str, names: Sequence[str]) 
 
 
 def entities_of(connection: apsw.Connection, workspace: str, memory_id: str) -> list[Entity]:
-    """What a live memory speaks of, in the order of its text; last what it does not name in so many words."""
+    """The entities of a live memory in the order of its text; last those that it does not name literally."""
     if not (is_text(workspace) and is_text(memory_id)):
         return []
     first: dict[Entity, float] = {}
@@ -145,7 +145,7 @@ def _by_words(connection: apsw.Connection, workspace: str, words: Iterable[str])
 
 
 def _score(words: list[str], asked: list[str]) -> float:
-    """How much of a name was asked for, and how much of what was asked for is in the name."""
+    """The part of the name that the query covers, and the part of the query that the name covers."""
     matches = [[_match(word, wanted) for wanted in asked] for word in words]
     named: float = sum(map(max, matches)) / len(words)
     answered: float = sum(map(max, zip(*matches, strict=True))) / len(asked)

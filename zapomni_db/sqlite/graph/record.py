@@ -56,7 +56,7 @@ class Named(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a memory says of two entities, given by their keys, and where. Without `stated_at` an extractor read it."""
+    """A relation of two entities, given by their keys, and its place in a memory. Without `stated_at` an extractor found it."""
 
     subject: str
     type: str
@@ -70,13 +70,13 @@ class Said(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """What mentions and evidence were dropped of: numbers of spellings, with their entities, and of relations."""
+    """The spellings, with their entities, and the relations that lost mentions or evidence, by number."""
 
     spellings: dict[int, int]
     relations: set[int]
 
 
-# What agents state.
+# Facts that agents state.
 
 
 def state_facts(
@@ -236,7 +236,7 @@ def _keep_stated(connection: apsw.Connection, row: Row, text: Text, entities: It
     return number
 
 
-# What extractors read.
+# Results of extractors.
 
 
 def record(connection: apsw.Connection, workspace: str, memory_id: str, extraction: Extraction) -> bool:

@@ -13,7 +13,7 @@ from zapomni_db.values import from_json
 
 
 class Contribution(NamedTuple):
-    """What a live memory adds: to entities, to the uses of spellings, and to their places."""
+    """The contribution of a live memory: to entities, to the uses of spellings, and to their places."""
 
     memories: Counter[int]
     mentions: Counter[int]
@@ -79,7 +79,7 @@ def hide(connection: apsw.Connection, memory: int) -> None:
 
 
 def contribution(connection: apsw.Connection, memory: int) -> Contribution:
-    """What a memory adds if it is live. Two extractors that name the same place name one place."""
+    """The contribution of a memory if it is live. Two extractors that name the same place name one place."""
     spans: dict[int, set[tuple[int, ...]]] = {}
     live: Counter[int] = Counter()
     places: Counter[int] = Counter()
