@@ -266,7 +266,7 @@ def _problem(error: ErrorDetails) -> str:
     kind, message = error["type"], error["msg"].removeprefix("Value error, ")
     if kind == "json_invalid":
         return "this is not valid JSON in UTF-8"
-    if kind.startswith("union_tag") or not error["loc"] and kind != "value_error":
+    if kind.startswith("union_tag") or (not error["loc"] and kind != "value_error"):
         return "this must be an object whose type is session, memory or end"
     field = ".".join(map(str, error["loc"][1:]))
     return f"{field}: {message}" if field else message
