@@ -157,7 +157,8 @@ def _print_imported(context: CommandContext, workspace: str, imported: "Imported
     source = f", exported from '{origin}'" if origin != workspace else ""
     context.out.text(f"Imported {_amount(imported)} into workspace '{workspace}'{source}.")
     if imported.existing:
-        context.out.text(f"{_count(imported.existing, 'memory', 'memories')} of the file were there already.")
+        were = "was" if imported.existing == 1 else "were"
+        context.out.text(f"{_count(imported.existing, 'memory', 'memories')} of the file {were} there already.")
 
 
 def _amount(imported: "Imported") -> str:
