@@ -18,6 +18,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 SLOW = {"e2e", "faults", "packaging", "test_docs.py"}
 COVERAGE = "COVERAGE_PROCESS_CONFIG"
 
+OTHERS = {"LOG_LEVEL", "FALKORDB_HOST", "FALKORDB_PORT", "GRAPH_NAME"}
+"""Variables that set something of Zapomni's without its name."""
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -25,7 +28,7 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
     folder = tmp_path_factory.mktemp("user")
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name == "LOG_LEVEL" or (name.startswith("ZAPOMNI_") and not name.startswith("ZAPOMNI_TEST_")):
+            if name in OTHERS or (name.startswith("ZAPOMNI_") and not name.startswith("ZAPOMNI_TEST_")):
                 patch.delenv(name)
         for kind in ("CONFIG", "DATA", "CACHE"):
             patch.setenv(f"XDG_{kind}_HOME", str(folder / kind.lower()))
