@@ -1,8 +1,9 @@
 """What extractors read and agents state, checked and in the form in which every store keeps it. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zapomni_db import values
 from zapomni_db.entity_names import key_of, shown, snake_case
@@ -229,3 +230,35 @@ def _plain(field: str, text: str) -> str:
 
 def _micros(field: str, moment: datetime | None) -> int | None:
     return None if moment is None else values.checked_micros(field, moment)
+
+
+# What live memories add up to.
+
+
+class Contribution(NamedTuple):
+    """What a live memory adds: to entities, to the uses of spellings, and to their places."""
+
+    memories: Counter[Any]
+    mentions: Counter[Any]
+    live: Counter[Any]
+    places: Counter[Any]
+
+
+NOTHING = Contribution(Counter(), Counter(), Counter(), Counter())
+
+
+def contribution_of(mentions: Iterable[tuple[Any, Any, Iterable[Sequence[int]]]]) -> Contribution:
+    """What these mentions of a memory add: each is an entity, a spelling of it, and its places.
+
+    Two extractors that name the same place name one place.
+    """
+    spans: dict[Any, set[tuple[int, ...]]] = {}
+    live: Counter[Any] = Counter()
+    places: Counter[Any] = Counter()
+    for entity, spelling, kept in mentions:
+        named = {tuple(span) for span in kept}
+        spans.setdefault(entity, set()).update(named)
+        live[spelling] += 1
+        places[spelling] += len(named)
+    counted = Counter({entity: len(named) for entity, named in spans.items()})
+    return Contribution(Counter(dict.fromkeys(spans, 1)), counted, live, places)

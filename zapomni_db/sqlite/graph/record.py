@@ -11,12 +11,12 @@ from zapomni_db import values
 from zapomni_db.entity_names import words_of
 from zapomni_db.errors import MemoryNotFoundError
 from zapomni_db.evidence import Text
-from zapomni_db.facts import QUOTE, Named, Said, Stated, entity_uid, relation_uid
+from zapomni_db.facts import NOTHING, QUOTE, Named, Said, Stated, entity_uid, relation_uid
 from zapomni_db.records import STATED, Extraction, FactsStated, NewFact
 from zapomni_db.sqlite import memories, texts
 from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.graph import query, timeline
-from zapomni_db.sqlite.graph.timeline import NOTHING, bound
+from zapomni_db.sqlite.graph.timeline import bound
 from zapomni_db.sqlite.memories import Row, record_change
 
 
