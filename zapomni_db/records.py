@@ -300,7 +300,10 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """How much one workspace holds, and the store as a whole. What was superseded and then deleted counts as deleted alone."""
+    """How much one workspace holds, and the store as a whole. What was superseded and then deleted counts as deleted alone.
+
+    `warnings` say, a sentence each, how the store may lose what it acknowledged.
+    """
 
     memories: int
     chunks: int
@@ -312,6 +315,7 @@ class StoreStats:
     location: str
     workspaces: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
