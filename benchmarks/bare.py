@@ -1,4 +1,4 @@
-"""What the memory benchmark compares with: the same work by the bare driver and plain numpy, nothing around it."""
+"""The baseline of the memory benchmark: the same work by the bare driver and plain numpy."""
 
 import json
 import os

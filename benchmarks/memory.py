@@ -361,7 +361,7 @@ def _together(starts: list) -> float:
 
 
 async def recall(file: Path, asked: list[str], embedder: Watched) -> str:
-    """How many of the truly nearest ten the codes let through, with real vectors."""
+    """The recall of the codes among the nearest ten, with real vectors."""
     store, vectors = SQLiteStore(file), await embedder.embed(asked)
     chunks, found = (await store.stats("default")).chunks, 0
     for vector in vectors:

@@ -19,7 +19,7 @@ settings.load_profile("zapomni")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = {"e2e", "faults", "packaging", "test_docs.py"}
-MEASURED = {"test_demo.py", "test_edit.py", "test_serve.py", "test_shutdown.py"}
+MEASURED = {"test_demo.py", "test_serve.py", "test_shutdown.py"}
 """Tests of code that only programs run. Their programs are measured by coverage; others start faster without it."""
 COVERAGE = "COVERAGE_PROCESS_CONFIG"
 

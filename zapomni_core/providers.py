@@ -36,7 +36,7 @@ _NEEDED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderContext:
-    """What a factory gets: the user's settings, and for a store its URL, or None for the provider's default location."""
+    """The argument of a factory: the user's settings, and for a store its URL, or None for the provider's default location."""
 
     settings: Settings
     url: str | None = None
@@ -71,7 +71,7 @@ class UnusableComponentError(ConfigurationError):
 
 
 class Providers:
-    """What can be chosen, by kind and name."""
+    """The providers that can be chosen, by kind and name."""
 
     def __init__(self, providers: Iterable[Provider] = ()) -> None:
         self._owned: dict[tuple[str, str], tuple[str, Provider]] = {}

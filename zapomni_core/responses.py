@@ -98,7 +98,7 @@ class ErrorResponse(_Response):
 
     @field_serializer("suggestion")
     def has_next_step(self, suggestion: str | None) -> str | None:
-        """What to do next, in general where the error says nothing better: an error always has a next step."""
+        """The next step: the error's own, or a general one. An error always has one."""
         return suggestion or _NEXT_STEPS.get(self.error_code) or _NEXT_STEPS.get(self.error_type)
 
 
@@ -146,7 +146,7 @@ _BESIDE_CONTENT = {"isError", "structuredContent", "_meta"}
 
 
 def check_result(result: Any, tool: "CheckedTool") -> str | None:
-    """What is wrong with a tool's result; None if nothing is. Never quotes it: results are private."""
+    """The flaw in a tool's result, or None. Never quotes it: results are private."""
     problem = _shape_problem(result)
     if problem or tool.output_schema is None:
         return problem

@@ -1,4 +1,4 @@
-"""How names of entities are compared and found: by one key for all spellings, and by the words of that key."""
+"""Compares and finds names of entities: by one key for all spellings, and by the words of that key."""
 
 import re
 import unicodedata

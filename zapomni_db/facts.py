@@ -43,7 +43,7 @@ class Named(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a memory says of two entities, given by their keys, and where. Without `stated_at` an extractor read it."""
+    """A relation of two entities, given by their keys, and its place in a memory. Without `stated_at` an extractor found it."""
 
     subject: str
     type: str
@@ -172,10 +172,18 @@ def _since_and_until(fact: NewFact) -> tuple[int | None, int | None]:
 # What extractors read.
 
 
-def checked_extraction(text: str, extraction: Extraction) -> tuple[list[Named], list[Said]]:
-    """The entities, equal spellings as one, and the relations, each piece of evidence once, in the order of the text."""
-    if _plain("extractor", extraction.extractor) == STATED:
+def check_extractor(extraction: Extraction) -> None:
+    """InvalidInputError where an extractor has the name that stands for agents."""
+    if extraction.extractor == STATED:
         raise InvalidInputError(f"extractor must not be '{STATED}', which stands for what agents state")
+
+
+def checked_extraction(text: str, extraction: Extraction) -> tuple[list[Named], list[Said]]:
+    """The entities, equal spellings as one, and the relations, each piece of evidence once.
+
+    Those that were read come in the order of the text, stated ones in their own.
+    """
+    _plain("extractor", extraction.extractor)
     entities = _entities_of(text, extraction)
     return entities, _relations_of(text, extraction, {entity.key for entity in entities})
 
@@ -194,8 +202,11 @@ def _spelled(entity: NewEntity) -> tuple[str, str, str]:
 
 def _relations_of(text: str, extraction: Extraction, known: set[str]) -> list[Said]:
     _within(text, "relation quotes", [(relation.start, relation.end) for relation in extraction.relations])
-    said = [_said(relation, known) for relation in extraction.relations]
-    return sorted(dict.fromkeys(said), key=lambda one: one.span[0])
+    said = list(dict.fromkeys([_said(relation, known) for relation in extraction.relations]))
+    is_stated = extraction.extractor == STATED
+    if any((one.stated_at is None) is is_stated for one in said):
+        raise InvalidInputError(f"relations must have a stated_at if, and only if, their extractor is '{STATED}'")
+    return said if is_stated else sorted(said, key=lambda one: one.span[0])
 
 
 def _said(relation: NewRelation, known: set[str]) -> Said:
@@ -211,6 +222,7 @@ def _said(relation: NewRelation, known: set[str]) -> Said:
         relation.replaces,
         _micros("valid_from", relation.valid_from),
         _micros("valid_until", relation.valid_until),
+        _micros("stated_at", relation.stated_at),
     )
 
 
@@ -230,6 +242,50 @@ def _plain(field: str, text: str) -> str:
 
 def _micros(field: str, moment: datetime | None) -> int | None:
     return None if moment is None else values.checked_micros(field, moment)
+
+
+# What memories say, as they can bring it elsewhere.
+
+
+def extractions_of(
+    readers: Iterable[str], mentions: Iterable[Sequence[Any]], said: Iterable[Sequence[Any]]
+) -> tuple[Extraction, ...]:
+    """What extractors read in a memory and, as the extractor STATED, what agents stated of it.
+
+    A mention is an extractor, an entity, a name, a type and spans; a relation is an extractor, two entities, and the other
+    fields of `NewRelation` with moments in microseconds.
+    """
+    entities: dict[str, list[NewEntity]] = {name: [] for name in readers}
+    relations: dict[str, list[NewRelation]] = {}
+    names: dict[tuple[str, Any], str] = {}
+    for extractor, entity, name, kind, spans in mentions:
+        found = NewEntity(name=name, type=kind, spans=tuple((start, end) for start, end in spans))
+        entities.setdefault(extractor, []).append(found)
+        names.setdefault((extractor, entity), name)
+    for extractor, subject, target, *rest in said:
+        relation = _relation(names[extractor, subject], names[extractor, target], *rest)
+        relations.setdefault(extractor, []).append(relation)
+    return tuple(
+        Extraction(extractor=one, entities=tuple(found), relations=tuple(relations.get(one, ())))
+        for one, found in entities.items()
+    )
+
+
+def _relation(subject: str, target: str, *columns: Any) -> NewRelation:
+    kind, basis, start, end, replaces, *moments = columns
+    valid_from, valid_until, stated_at = map(values.from_micros_or_none, moments)
+    return NewRelation(
+        subject=subject,
+        type=kind,
+        object=target,
+        basis=basis,
+        start=start,
+        end=end,
+        replaces=bool(replaces),
+        valid_from=valid_from,
+        valid_until=valid_until,
+        stated_at=stated_at,
+    )
 
 
 # What live memories add up to.

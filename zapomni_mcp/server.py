@@ -48,7 +48,7 @@ log = logging.getLogger("zapomni.server")
 
 LIST_TTL_MS = 60_000
 CANCEL_SECONDS = 5.0
-"""How long calls that were cancelled may take to end."""
+"""The time limit for cancelled calls to end."""
 
 PLUGIN_KEY = "zapomni/plugin"
 INSTRUCTIONS = "Zapomni is long-term memory that its owner keeps. Its tools come from plugins; call them by name."
@@ -200,7 +200,7 @@ class MCPServer:
 
     @property
     def _instructions(self) -> str:
-        """What the server says of itself, then what the tools that it serves say."""
+        """The instructions: the server's own, then those of the tools that it serves."""
         return " ".join([INSTRUCTIONS, *(tool.instructions for tool in self.app.registry if tool.instructions)])
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:

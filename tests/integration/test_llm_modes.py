@@ -10,8 +10,9 @@ import pytest
 from tests.growth import is_linear_when_awaited
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
-from zapomni_core.llm import LLM, Limits
-from zapomni_core.llm.client import LONGEST_REPLY
+from zapomni_core.http import Limits
+from zapomni_core.http.client import LONGEST_REPLY
+from zapomni_core.llm import LLM
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.plugin import Provider, hookimpl
 from zapomni_core.plugin.extractors import Extraction, NewEntity

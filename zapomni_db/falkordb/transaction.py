@@ -115,14 +115,14 @@ class Transaction:
         """What the parts of a store remember while the transaction lasts."""
         self.before_commit: list[Callable[[], Awaitable[None]]] = []
         """What those parts write at the end."""
-        self._client = client
+        self.client = client
         self._before = workspace.version
         self._writes: dict[str, list[Mapping[str, Any]]] = {}
         self._is_changed = False
 
     async def read(self, cypher: str, **parameters: Any) -> Rows:
         """Rows as they were before this transaction; `$ws` is the workspace."""
-        return await self._client.read(cypher, {"ws": self.ws, **parameters})
+        return await self.client.read(cypher, {"ws": self.ws, **parameters})
 
     def write(self, body: str, row: Mapping[str, Any]) -> None:
         """Run a statement for a row, which it calls `r`; `w` is the workspace's node.
@@ -147,7 +147,7 @@ class Transaction:
         statement = f"{_BEGIN} {' '.join(parts)} RETURN 1"
         given = {"ws": self.ws, "name": self.name, "version": self._before, "workspace": self.workspace.properties()}
         try:
-            return bool(await self._client.query(statement, given | parameters))
+            return bool(await self.client.query(statement, given | parameters))
         except ConflictError:
             return False
 

@@ -34,7 +34,7 @@ _COUNTED = {
 
 
 def problems(connection: apsw.Connection) -> list[str]:
-    """What is wrong, a sentence each; inside a transaction.
+    """The problems, a sentence each; inside a transaction.
 
     The connection must be a new one: an old one has pages in memory, and FTS5 may take what others changed for damage.
     """

@@ -14,9 +14,9 @@ from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.threads import Threads
 
 AHEAD_MICROSECONDS = 60 * 1_000_000
-"""How far ahead of now a job may be written: further, and the clock was set back since."""
+"""The longest time ahead of now that a job can have been written; beyond it, the clock was set back."""
 PAUSE_MICROSECONDS = 60 * 60 * 1_000_000
-"""What waits for longer than this waits for a date, which a clock that is set back does not move."""
+"""A job that waits for longer than this waits for a date, which a clock that is set back does not move."""
 _MOST_PRUNED = 100  # at a time: other writers wait for it
 
 
@@ -232,7 +232,7 @@ def _each(connection: apsw.Connection, statement: str, bound: dict[str, Any], ui
 
 
 def _counts(connection: apsw.Connection, workspace: str) -> JobCounts:
-    """How many jobs there are in each state."""
+    """The number of jobs in each state."""
     counted = rows(connection, "SELECT state, count(*) FROM job WHERE workspace = ? GROUP BY state", workspace)
     return JobCounts(**dict(counted))
 

@@ -66,7 +66,7 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
 
 
 def _place(begin: int, end: int, total: int) -> str:
-    """Where a page is, unless it is the last one."""
+    """The position of a page, unless it is the last one."""
     if begin >= total:
         return f"[offset {begin:,} is past the end: the text has {total:,} characters]"
     return f"\n\n[characters {begin:,} to {end:,} of {total:,}; next: offset={end}]" if end < total else ""

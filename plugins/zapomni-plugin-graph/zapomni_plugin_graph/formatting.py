@@ -24,7 +24,7 @@ def memories(count: int) -> str:
 
 
 def size_of(counts: GraphCounts) -> str:
-    """How much graph there is."""
+    """The size of the graph."""
     ended = f" ({counts.ended:,} ended)" if counts.ended else ""
     parts = [
         counted(counts.entities, "entity", "entities"),
@@ -35,7 +35,7 @@ def size_of(counts: GraphCounts) -> str:
 
 
 def not_extracted(count: int) -> str:
-    """What to do about memories that the extractor has not read."""
+    """The next step for memories that were not extracted from."""
     return f"Not extracted yet: {memories(count)}; call build_graph."
 
 
@@ -70,7 +70,7 @@ def at_least(count: int) -> str:
 
 
 def job_text(job: Job) -> str:
-    """How far a job is."""
+    """The progress of a job."""
     parts = [f"Job {job.id} is {job.state}"]
     if job.state == "running" and job.progress is not None:
         parts.append(f"{job.progress:.0%} done")

@@ -12,7 +12,17 @@ from zapomni_db import values
 from zapomni_db.errors import MemoryNotFoundError
 from zapomni_db.evidence import Text
 from zapomni_db.facts import Named, Said, Stated
-from zapomni_db.falkordb.graph.subgraph import EntityNode, RelationNode, Speech, Subgraph, Uses, subgraph_of
+from zapomni_db.falkordb.client import FalkorDBClient
+from zapomni_db.falkordb.graph.subgraph import (
+    EntityNode,
+    Piece,
+    RelationNode,
+    Speech,
+    Subgraph,
+    Uses,
+    read_speech,
+    subgraph_of,
+)
 from zapomni_db.falkordb.memories import Row, memories_of, state_of
 from zapomni_db.falkordb.transaction import Transaction
 from zapomni_db.records import STATED, Extraction, FactsStated, NewFact
@@ -115,18 +125,31 @@ async def record(tx: Transaction, memory_id: str, extraction: Extraction) -> boo
 
 async def record_row(tx: Transaction, row: Row, text: str, extraction: Extraction) -> None:
     """Keep what was read in a memory of this text, instead of what the extractor had read there before."""
+    given.check_extractor(extraction)
+    await bring(tx, row, text, extraction)
+
+
+async def bring(tx: Transaction, row: Row, text: str, extraction: Extraction) -> None:
+    """Keep what was read in a memory of this text, or stated of it."""
     entities, relations = given.checked_extraction(text, extraction)
     extractor = extraction.extractor
     graph = subgraph_of(tx)
     speech = await graph.speech(row)
     speech.forget(extractor)
-    if extractor not in speech.readers:
+    if extractor != STATED and extractor not in speech.readers:
         speech.readers.append(extractor)
     nodes = await graph.keep_entities(entities)
     for entity in entities:
         speech.mention(extractor, nodes[entity.key], entity)
     for said in relations:
         speech.say(extractor, graph.relation(nodes[said.subject], said.type, nodes[said.object]), said, text)
+
+
+async def extractions(client: FalkorDBClient, uid: str) -> tuple[Extraction, ...]:
+    """What extractors read in a memory of this uid and, as the extractor STATED, what agents stated of it."""
+    readers, mentions, said = await read_speech(client, uid)
+    fields = slice(Piece._fields.index("subject"), Piece._fields.index("number"))  # as `extractions_of` takes them
+    return given.extractions_of(readers, mentions, [(extractor, *tuple(one)[fields]) for extractor, one in said])
 
 
 async def forget_memory(tx: Transaction, row: Row) -> None:
@@ -228,9 +251,9 @@ def _write_speeches(tx: Transaction, speeches: Iterable[Speech]) -> None:
         if speech.readers != speech.readers_before and not speech.is_gone:
             tx.write(_READ_BY, {**memory, "readers": speech.readers})
         for extractor in sorted(speech.changed):
-            for (entity, name, kind), spans in speech.mentions.get(extractor, {}).items():
+            for number, ((entity, name, kind), spans) in enumerate(speech.mentions.get(extractor, {}).items()):
                 places = values.to_json("spans", spans)
-                kept = {"extractor": extractor, "name": name, "type": kind, "spans": places}
+                kept = {"extractor": extractor, "name": name, "type": kind, "spans": places, "number": number}
                 tx.write(_KEEP_MENTION, {**memory, "entity": entity, "set": kept})
             for piece in speech.evidence.get(extractor, []):
                 tx.write(_KEEP_EVIDENCE, {**memory, "extractor": extractor, **piece._asdict()})

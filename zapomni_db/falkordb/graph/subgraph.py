@@ -9,6 +9,7 @@ from zapomni_db import values
 from zapomni_db.entity_names import SHORTEST_BEGINNING, words_of
 from zapomni_db.evidence import Span
 from zapomni_db.facts import NOTHING, QUOTE, Contribution, Named, Said, contribution_of, entity_uid, relation_uid
+from zapomni_db.falkordb.client import FalkorDBClient
 from zapomni_db.falkordb.cypher import name_of
 from zapomni_db.falkordb.memories import Row, memories_of
 from zapomni_db.falkordb.transaction import Transaction
@@ -67,8 +68,8 @@ class Piece(NamedTuple):
 
     relation: str
     subject: str
-    type: str
     object: str
+    type: str
     basis: str
     start: int
     end: int
@@ -147,7 +148,7 @@ class Speech:
         start, end = said.span
         number = max((piece.number for piece in self.pieces()), default=0) + 1
         piece = Piece(
-            *(relation.uid, relation.subject, relation.type, relation.object, said.basis, start, end),
+            *(relation.uid, relation.subject, relation.object, relation.type, said.basis, start, end),
             *(said.replaces, said.valid_from, said.valid_until, said.stated_at, number),
             text[start : min(end, start + QUOTE)],
         )
@@ -169,7 +170,7 @@ class Speech:
 _PIECE = ", ".join(f"v.{name} AS {name}" for name in Piece._fields)
 _MENTIONS = """
 MATCH (m:Memory {uid: $uid}) OPTIONAL MATCH (m)-[x:MENTIONS]->(e:Entity)
-RETURN m.readers, x.extractor, e.uid AS entity, x.name, x.type, x.spans
+RETURN m.readers, x.extractor, e.uid AS entity, x.name, x.type, x.spans, x.number AS number ORDER BY number
 """
 _PIECES = f"MATCH (v:Evidence {{memory: $uid}}) RETURN v.extractor, {_PIECE} ORDER BY number"
 _ENTITIES = """
@@ -195,13 +196,11 @@ class Subgraph:
         """What a memory says."""
         if row.uid not in self.speeches:
             speech = self.speeches[row.uid] = Speech(row)
-            for readers, extractor, entity, name, kind, spans in await self.tx.read(_MENTIONS, uid=row.uid):
-                speech.readers = list(readers or ())
-                if entity:
-                    places = [tuple(span) for span in values.from_json(spans)]
-                    speech.mentions.setdefault(extractor, {})[entity, name, kind] = places
-            for extractor, *piece in await self.tx.read(_PIECES, uid=row.uid):
-                speech.evidence.setdefault(extractor, []).append(Piece(*piece))
+            speech.readers, mentions, said = await read_speech(self.tx.client, row.uid)
+            for extractor, entity, name, kind, places in mentions:
+                speech.mentions.setdefault(extractor, {})[entity, name, kind] = places
+            for extractor, piece in said:
+                speech.evidence.setdefault(extractor, []).append(piece)
             speech.remember(was_live=memories_of(self.tx).was_live(row))
         return self.speeches[row.uid]
 
@@ -243,6 +242,22 @@ class Subgraph:
         for uid, subject, kind, target, uses, evidence, until in found:
             if uid not in self.relations or self.relations[uid].is_new:
                 self.relations[uid] = RelationNode(uid, subject, kind, target, uses, evidence, until, is_new=False)
+
+
+Mention = tuple[str, str, str, str, list[Span]]  # extractor, entity, name, type, places
+
+
+async def read_speech(client: FalkorDBClient, uid: str) -> tuple[list[str], list[Mention], list[tuple[str, Piece]]]:
+    """Who has read a memory, its mentions, and its evidence with the extractors."""
+    found = await client.read(_MENTIONS, {"uid": uid})
+    readers = found[0][0] if found else None
+    mentions = [
+        (extractor, entity, name, kind, [(start, end) for start, end in values.from_json(spans)])
+        for _, extractor, entity, name, kind, spans, _ in found
+        if entity
+    ]
+    pieces = await client.read(_PIECES, {"uid": uid})
+    return list(readers or ()), mentions, [(extractor, Piece(*piece)) for extractor, *piece in pieces]
 
 
 def subgraph_of(tx: Transaction) -> Subgraph:

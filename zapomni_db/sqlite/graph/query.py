@@ -50,7 +50,7 @@ def entities(connection: apsw.Connection, workspace: str, names: Sequence[str]) 
 
 
 def entities_of(connection: apsw.Connection, workspace: str, memory_id: str) -> list[Entity]:
-    """What a live memory speaks of, in the order of its text; last what it does not name in so many words."""
+    """The entities of a live memory in the order of its text; last those that it does not name literally."""
     if not (is_text(workspace) and is_text(memory_id)):
         return []
     first: dict[Entity, float] = {}

@@ -21,13 +21,13 @@ from zapomni_db.sqlite.memories import Row, record_change
 
 
 class Dropped(NamedTuple):
-    """What mentions and evidence were dropped of: numbers of spellings, with their entities, and of relations."""
+    """The spellings, with their entities, and the relations that lost mentions or evidence, by number."""
 
     spellings: dict[int, int]
     relations: set[int]
 
 
-# What agents state.
+# Facts that agents state.
 
 
 def state_facts(
@@ -120,7 +120,7 @@ def _keep_stated(connection: apsw.Connection, row: Row, text: Text, fact: Stated
     return number
 
 
-# What extractors read.
+# Results of extractors.
 
 
 def record(connection: apsw.Connection, workspace: str, memory_id: str, extraction: Extraction) -> bool:
@@ -134,12 +134,19 @@ def record(connection: apsw.Connection, workspace: str, memory_id: str, extracti
 
 def record_row(connection: apsw.Connection, row: Row, text: str, extraction: Extraction) -> None:
     """Keep what was read in a memory of this text; inside a transaction."""
+    given.check_extractor(extraction)
+    bring(connection, row, text, extraction)
+
+
+def bring(connection: apsw.Connection, row: Row, text: str, extraction: Extraction) -> None:
+    """Keep what was read in a memory of this text, or stated of it; inside a transaction."""
     entities, relations = given.checked_extraction(text, extraction)
     extractor = extraction.extractor
     is_shown = _is_live(connection, row.id)
     before = timeline.contribution(connection, row.id) if is_shown else NOTHING
     dropped = _drop_reading(connection, row.id, extractor)
-    connection.execute("INSERT INTO reading VALUES(?, ?)", (row.id, extractor))
+    if extractor != STATED:
+        connection.execute("INSERT INTO reading VALUES(?, ?)", (row.id, extractor))
     numbers: dict[str, tuple[int, bytes]] = {}
     for entity in entities:
         if entity.key not in numbers:
@@ -157,6 +164,28 @@ def record_row(connection: apsw.Connection, row: Row, text: str, extraction: Ext
 def _is_live(connection: apsw.Connection, memory: int) -> bool:
     live = "SELECT 1 FROM memory WHERE id = ? AND deleted_at IS NULL AND replaced_by IS NULL"
     return one(connection, live, memory) is not None
+
+
+# What memories say, as they can bring it elsewhere.
+
+_READ_BY = "SELECT extractor FROM reading WHERE memory = ?"
+_MENTIONED = """
+SELECT extractor, entity, name, type, spans FROM mention CROSS JOIN spelling ON spelling.id = mention.spelling
+WHERE memory = ? ORDER BY spelling.id
+"""
+_SAID = """
+SELECT e.extractor, r.subject, r.object, r.type, e.basis, e.start, e.end, e.replaces, e.valid_from, e.valid_until, e.stated_at
+FROM evidence e CROSS JOIN relation r ON r.id = e.relation WHERE e.memory = ? ORDER BY e.id
+"""
+
+
+def extractions(connection: apsw.Connection, memory: int) -> tuple[Extraction, ...]:
+    """What extractors read in a memory and, as the extractor STATED, what agents stated of it."""
+    return given.extractions_of(
+        (name for (name,) in rows(connection, _READ_BY, memory)),
+        ((*which, values.from_json(spans)) for *which, spans in rows(connection, _MENTIONED, memory)),
+        rows(connection, _SAID, memory),
+    )
 
 
 # Rows.

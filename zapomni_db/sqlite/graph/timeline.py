@@ -67,7 +67,7 @@ def hide(connection: apsw.Connection, memory: int) -> None:
 
 
 def contribution(connection: apsw.Connection, memory: int) -> Contribution:
-    """What a memory adds if it is live."""
+    """The contribution of a memory if it is live."""
     return contribution_of((*which, from_json(spans)) for *which, spans in rows(connection, _MENTIONS, memory))
 
 

@@ -168,6 +168,21 @@ def zapomni(run, embedders, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def zapomni_on_terminal(zapomni):
+    """Run a command on memories with a terminal as its standard input; `typed` waits there."""
+
+    def call(*args, typed=""):
+        master, terminal = pty.openpty()
+        os.write(master, typed.encode())
+        with os.fdopen(terminal, "rb", buffering=0) as keyboard:
+            result = zapomni(*args, input=keyboard)
+        os.close(master)
+        return result
+
+    return call
+
+
+@pytest.fixture
 def document(zapomni):
     """What a command prints with --json."""
     return lambda *args, **options: json.loads(zapomni(*args, "--json", **options).stdout)
@@ -224,14 +239,3 @@ def imported_modules(start, commands, codes=None):
     assert len(last["codes"]) == len(commands)
     assert codes in (None, last["codes"])
     return set(last["modules"])
-
-
-def on_a_terminal(start, *args, typed=""):
-    """The exit code, output and errors of a command whose standard input is a terminal."""
-    master, terminal = pty.openpty()
-    process = start(*args, stdin=terminal)
-    os.write(master, typed.encode())
-    ended = finish(process, None)
-    os.close(master)
-    os.close(terminal)
-    return ended

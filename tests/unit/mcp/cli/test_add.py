@@ -4,8 +4,6 @@ import pytest
 
 from zapomni_core.testing.llm_server import LLMServer
 
-from .conftest import on_a_terminal
-
 
 def test_a_text_is_remembered_once(zapomni):
     first = zapomni("add", "The piano is in the cellar")
@@ -104,10 +102,10 @@ def test_a_file_that_is_too_long_is_refused(zapomni, tmp_path, length):
     assert (result.exit_code, result.stderr) == (2, "Error: text exceeds maximum length (10,000,000 characters)\n")
 
 
-def test_without_a_text_on_a_terminal_add_says_what_it_takes(start, embedders):
-    code, _, errors = on_a_terminal(start, "add")
-    assert code == 2
-    assert "field required: text" in errors
+def test_without_a_text_on_a_terminal_add_says_what_it_takes(zapomni_on_terminal):
+    result = zapomni_on_terminal("add")
+    assert result.exit_code == 2
+    assert "field required: text" in result.stderr
 
 
 @pytest.mark.parametrize(
