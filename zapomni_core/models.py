@@ -9,7 +9,7 @@ from zapomni_core.text.plural import counted
 from zapomni_db.records import EmbedderIdentity, Job, JobCounts
 
 if TYPE_CHECKING:
-    from zapomni_core.llm import LLMFailure
+    from zapomni_core.http import ProviderFailure
 
 Verdict = Literal["good", "weak", "nothing relevant"]
 
@@ -32,7 +32,7 @@ class MemoryResult:
     entities_extracted: int | None = None
     relationships_extracted: int | None = None
     job_id: str | None = None
-    failure: "LLMFailure | None" = None
+    failure: "ProviderFailure | None" = None
     left_out: int = 0
     facts_moved: int = 0
     facts_dropped: int = 0

@@ -114,7 +114,7 @@ class ErrorResponse(_Response):
     @field_validator("suggestion")
     @classmethod
     def has_next_step(cls, suggestion: str | None, others: ValidationInfo) -> str | None:
-        """What to do next, in general where the error says nothing better: an error always has a next step."""
+        """The next step: the error's own, or a general one. An error always has one."""
         code, kind = others.data.get("error_code", ""), others.data.get("error_type", "")
         return suggestion or _NEXT_STEPS.get(code) or _NEXT_STEPS.get(kind)
 
@@ -137,7 +137,7 @@ def record_of(response: BaseModel) -> dict[str, Any]:
 
 
 def error_text(error: ErrorResponse) -> str:
-    """What went wrong, what to do, and when to try again: some clients show a model nothing else of an error."""
+    """The message, the next step and the time to retry: some clients show a model nothing else of an error."""
     text = "\n".join(filter(None, (f"Error: {error.message}", error.suggestion)))
     if not error.retry_after_seconds:
         return text
@@ -196,7 +196,7 @@ _BESIDE_CONTENT = {"isError", "structuredContent", "_meta"}
 
 
 def check_result(result: Any, tool: "CheckedTool") -> str | None:
-    """What is wrong with a tool's result; None if nothing is. Never quotes it: results are private."""
+    """The flaw in a tool's result, or None. Never quotes it: results are private."""
     problem = _shape_problem(result)
     if problem or tool.output_schema is None:
         return problem

@@ -231,7 +231,7 @@ Rules = dict[str, Callable[[Any], bool]]
 
 
 def content_problem(result: dict[str, Any]) -> str | None:
-    """What is wrong with a result whose shape was checked; None if nothing is. Never quotes it."""
+    """The flaw in a result whose shape was checked, or None. Never quotes it."""
     for number, part in enumerate(result["content"]):
         if broken := _broken(part, _PARTS) or _broken_resource(part):
             return f"content[{number}] has a '{broken}' that MCP does not allow"

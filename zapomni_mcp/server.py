@@ -48,7 +48,7 @@ log = logging.getLogger("zapomni.server")
 
 LIST_TTL_MS = 60_000
 CANCEL_SECONDS = 5.0
-"""How long calls that were cancelled may take to end."""
+"""The time limit for cancelled calls to end."""
 
 COMPLETE = {"resultType": "complete"}  # required from protocol 2026-07-28 on; the SDK drops it for older clients
 

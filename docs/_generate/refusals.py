@@ -1,4 +1,4 @@
-"""What is refused, with the words it is refused in: each case is really tried, and what was said is written down."""
+"""Lists refusals with their messages: each case is tried, and its message recorded."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ GOOD: Mapping[str, Any] = {
     "execute": execute,
 }
 
-# What is wrong, in words, and the part of a good tool that is changed to be so.
+# The flaw in words, and the part of a good tool that is changed to have it.
 RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("has no `name` or no `description`", {"name": MISSING}),
     ("has no `input_schema`", {"input_schema": MISSING}),

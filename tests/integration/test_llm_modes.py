@@ -10,8 +10,9 @@ import pytest
 from tests.growth import is_linear_when_awaited
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
-from zapomni_core.llm import LLM, Limits
-from zapomni_core.llm.client import LONGEST_REPLY
+from zapomni_core.http import Limits
+from zapomni_core.http.client import LONGEST_REPLY
+from zapomni_core.llm import LLM
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.plugin import Provider, hookimpl
 from zapomni_core.plugin.extractors import Extraction, NewEntity
@@ -623,8 +624,8 @@ def advertised(app):
 
 @pytest.mark.parametrize("waits", [True, False, None])
 async def test_without_a_model_waiting_is_accepted_not_advertised_and_without_effect(tmp_path, waits):
-    settings = {"store": f"sqlite://{tmp_path}/memory.db"}
-    async with running(tools, settings=settings) as app:
+    settings = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "hashing"}
+    async with running(tools, Quick(None, None), settings=settings) as app:
         assert "reprocess_memories" not in app.tools
         assert "get_job" not in app.tools
         assert "wait_for_completion" not in advertised(app)

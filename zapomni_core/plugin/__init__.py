@@ -1,4 +1,4 @@
-"""What tools, middleware and commands of a plugin need.
+"""Names for the tools, middleware and commands of a plugin.
 
 Stores, embedders, extractors, jobs, the graph and sessions have modules of their own beside this one.
 """

@@ -9,7 +9,7 @@ from dataclasses import replace
 from zapomni_core.embedding import Profile
 from zapomni_core.models import SearchHit, Verdict
 from zapomni_core.search.score import Scored
-from zapomni_core.text.breaks import WORDS, last_seam
+from zapomni_core.text.boundaries import WORDS, last_boundary
 from zapomni_core.text.terms import Given, words
 from zapomni_db.records import ChunkFound
 from zapomni_db.store import MemoryStore
@@ -189,7 +189,7 @@ def _cut_first(text: str, room: int) -> str:
         return sentences
     first, most = len(text) - len(text.lstrip()), max(1, room - len(ELLIPSIS))
     words = [match.start() for match in WORDS.pattern.finditer(text, 0, most + 1) if first < match.start() <= most]
-    return text[: words[-1] if words else last_seam(text, 0, most)] + ELLIPSIS
+    return text[: words[-1] if words else last_boundary(text, 0, most)] + ELLIPSIS
 
 
 def _as_written(found: Sequence[Given]) -> Iterator[str]:

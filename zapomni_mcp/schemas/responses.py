@@ -12,7 +12,7 @@ _NoError = Annotated[str | None, SkipJsonSchema()]
 
 
 class _Kept(BaseModel):
-    """What is said of a memory that is kept."""
+    """A memory."""
 
     memory_id: str = Field(description="The memory's ID.")
     chunks_created: int = Field(ge=0, description="How many chunks it was cut into.")
@@ -124,7 +124,7 @@ class ListMemoriesResponse(SuccessResponse):
 
 
 class Statistics(BaseModel):
-    """How much there is, and what it runs on."""
+    """The size and the state of the memory."""
 
     total_memories: int = Field(ge=0)
     total_chunks: int = Field(ge=0)
@@ -153,7 +153,7 @@ class GetStatsResponse(SuccessResponse):
 
 
 class GetJobResponse(SuccessResponse):
-    """How far a job is."""
+    """A job."""
 
     job_id: str
     kind: str
@@ -185,7 +185,7 @@ class GetMemoryResponse(SuccessResponse):
 
 
 class DeleteMemoryResponse(SuccessResponse):
-    """What was hidden, or brought back."""
+    """A memory that was deleted or restored."""
 
     memory_id: str
     text_preview: str

@@ -70,7 +70,7 @@ class RestoreMemoryTool(MemoryTool[MemoryIdRequest]):
 
 
 def _became_of(memory: Memory, asked: str) -> tuple[str, str]:
-    """What became of a memory that was to be restored, by the one that is there now, and why it is not just that."""
+    """The headline for a restored memory, and the reason if it is not the one that was asked for."""
     if memory.id != asked:
         return "The same memory is there", (
             f"It was added again, as {memory.id}, after {asked} was replaced: {asked} did not have to be restored."

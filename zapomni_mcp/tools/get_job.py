@@ -12,7 +12,7 @@ from zapomni_mcp.tools.memory_tool import MemoryTool
 
 
 class GetJobTool(MemoryTool[GetJobRequest]):
-    """How far a job is. Offered only where something can be queued."""
+    """Returns the progress of a job. Offered only where jobs can be queued."""
 
     name = "get_job"
     title = "Status of queued work"

@@ -71,7 +71,7 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
 
 
 def _place(begin: int, end: int, total: int) -> str:
-    """What part of the text a page is."""
+    """The part of the text that a page shows."""
     if begin >= total:
         return f"offset {begin:,} is past the end: the text has {counted(total, 'character')}"
     if end < total:

@@ -20,7 +20,7 @@ def memories(count: int) -> str:
 
 
 def size_of(counts: GraphCounts) -> str:
-    """How much graph there is."""
+    """The size of the graph."""
     ended = f" ({counts.ended:,} ended)" if counts.ended else ""
     parts = [
         counted(counts.entities, "entity", "entities"),
@@ -31,7 +31,7 @@ def size_of(counts: GraphCounts) -> str:
 
 
 def not_extracted(count: int) -> str:
-    """What to do about memories that the extractor has not read."""
+    """The next step for memories that were not extracted from."""
     return f"Not extracted yet: {memories(count)}; call build_graph."
 
 
@@ -66,7 +66,7 @@ def at_least(count: int) -> str:
 
 
 def job_text(job: Job) -> str:
-    """How far a job is."""
+    """The progress of a job."""
     parts = [f"Job {job.id} is {job.state}"]
     if job.state == "running" and job.progress is not None:
         parts.append(f"{job.progress:.0%} done")

@@ -60,7 +60,7 @@ def moment_text(moment: datetime) -> str:
 
 
 class AddFactsResponse(SuccessResponse):
-    """What became of the facts of a call."""
+    """The outcome of stating facts."""
 
     memory_id: str
     new: int = Field(ge=0)
@@ -103,7 +103,7 @@ class Mentioned(BaseModel):
 
 
 class GetRelatedResponse(SuccessResponse):
-    """What is known about an entity, or about what a memory speaks of."""
+    """The facts about an entity, or about the entities of a memory."""
 
     about: list[EntityAnswer] = Field(description="Where the steps begin.")
     count: int = Field(ge=0)
@@ -161,7 +161,7 @@ class JobAnswer(BaseModel):
 
 
 class GraphStatusResponse(_Graph, SuccessResponse):
-    """How much graph there is, and what to do next."""
+    """The size of the graph, and the next step."""
 
     together: int = Field(ge=0, description="Pairs of entities that are mentioned together.")
     memories_read: int = Field(ge=0)

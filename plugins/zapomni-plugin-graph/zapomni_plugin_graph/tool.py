@@ -1,4 +1,4 @@
-"""What the graph tools share: they check their arguments, and answer as text and as data. The host answers errors."""
+"""The base of the graph tools: checks arguments, and answers as text and as data. The host answers errors."""
 
 import re
 import time

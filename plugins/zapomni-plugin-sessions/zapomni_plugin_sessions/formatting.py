@@ -17,7 +17,7 @@ def one_line(text: str) -> str:
 
 
 def format_message(message: MessageAnswer) -> str:
-    """Who said what, and when."""
+    """The messages with their roles and times."""
     left = message.total_chars - len(message.content)
     more = f" … [{counted(left, 'more character')}: get_memory {message.message_id}]" if left else ""
     return f"{message.role} ({minute(message.created_at)}): {message.content}{more}"

@@ -88,7 +88,7 @@ class DocumentAnswer(BaseModel):
 
     @classmethod
     def by_passage(cls, document: DocumentRecord, passage: str, score: float) -> "DocumentAnswer":
-        """What matched in a document."""
+        """A document that matched."""
         return cls(
             document_id=document.id,
             content=passage,
