@@ -117,7 +117,10 @@ class HostStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStats:
-    """Counts and sizes of one workspace, and the state of store, embedder and language model."""
+    """Counts and sizes of one workspace, and the state of store, embedder and language model.
+
+    `warnings` say, a sentence each, how the store may lose what it acknowledged.
+    """
 
     total_memories: int
     total_chunks: int
@@ -133,5 +136,6 @@ class EngineStats:
     jobs: JobCounts | None = None
     llm: Mapping[str, Any] | None = None
     unread_memories: int | None = None
+    warnings: tuple[str, ...] = ()
     plugins: tuple[Mapping[str, Any], ...] = ()
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

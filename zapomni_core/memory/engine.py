@@ -463,6 +463,7 @@ class MemoryEngine:
             jobs=await self.components.job_counts(self.workspace),
             llm=self.llm_state,
             unread_memories=await self._unread_memories(),
+            warnings=stored.warnings,
         )
 
     async def _unread_memories(self) -> int | None:
