@@ -3,14 +3,19 @@
 Any object of the protocol's shape is an embedder; there is nothing to inherit.
 """
 
+import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity
+
+log = logging.getLogger("zapomni.embedding")
 
 OnBatch = Callable[[int, int], Awaitable[None]]
 """Awaited after every batch with the number of texts that are done and the total."""
@@ -36,24 +41,27 @@ Confidence = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """How to use an embedder. The defaults are those of the default embedder.
+    """How to use an embedder. The defaults suit an embedder that nobody has tuned.
 
-    The embedder itself puts the prefixes before the texts. A chunk's score is that of its words, plus `vector_weight`
-    times its cosine, plus `author_bonus` where the question names its author. Without `confidence`, the confidence of a
+    The embedder itself puts the prefixes before the texts, and cuts what is longer than `longest_characters`. A chunk's score
+    is that of its words, plus `vector_weight` times its cosine, plus `author_bonus` where the question names its author.
+    Without `vector_weight`, the weight is measured once and recorded in the store. Without `confidence`, the confidence of a
     search comes from its words alone. A chunk has about `chunk_tokens` of the embedder's tokens, of which about
     `overlap_tokens` repeat the chunk before. A batch ends at `batch_texts` texts or `batch_characters` characters,
-    whichever comes first.
+    whichever comes first; `parallel_batches` are embedded at the same time.
     """
 
     query_prefix: str = ""
     passage_prefix: str = ""
-    vector_weight: float = 0.75
-    author_bonus: float = 0.3
-    confidence: Confidence | None = (-3.0, 1.6, 10.7, -0.22)
+    longest_characters: int = 8000
+    vector_weight: float | None = None
+    author_bonus: float = 0.5
+    confidence: Confidence | None = None
     chunk_tokens: int = 200
     overlap_tokens: int = 30
     batch_texts: int = 32
     batch_characters: int = 4000
+    parallel_batches: int = 1
 
 
 class Embedder(Protocol):
@@ -61,7 +69,10 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> "EmbedderIdentity":
-        """Identifies the vectors: those of different identities are never compared. Its name is the provider's."""
+        """Identifies the vectors: those of different identities are never compared. Its name is the provider's.
+
+        The dimension may be 0 until the first text is embedded.
+        """
         ...
 
     @property
@@ -70,7 +81,8 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: OnBatch | None = None) -> "Vector":
         """One row of unit length for each text, in order. Takes any text; raises ProcessingError if it cannot embed.
 
-        `query` says that the texts are questions. Cancelling takes effect between batches at the latest.
+        `query` says that the texts are questions. Without texts, it loads or connects, so that `identity` is complete.
+        Cancelling takes effect between batches at the latest.
         """
         ...
 
@@ -90,31 +102,58 @@ async def in_batches(
     query: bool = False,
     on_batch: OnBatch | None = None,
 ) -> "Vector":
-    """Embed all texts, in order; `encode` gets one batch at a time, with the profile's prefix before each text."""
+    """Embed all texts, in order; `encode` gets a batch, with the profile's prefix before each text."""
     import numpy as np
 
     vectors = np.empty((len(texts), dimension), dtype=np.float32)
     prefix = profile.query_prefix if query else profile.passage_prefix
-    done = 0
-    for batch in _batches(texts, profile):
-        vectors[done : done + len(batch)] = await encode([prefix + text for text in batch])
-        done += len(batch)
-        if on_batch:
-            await on_batch(done, len(texts))
+    batches, done = _batches(_cut(texts, profile), profile), 0
+
+    async def work(most: int | None = None) -> None:
+        nonlocal done
+        for start, batch in islice(batches, most):  # shared by the tasks
+            vectors[start : start + len(batch)] = await encode([prefix + text for text in batch])
+            done += len(batch)
+            if on_batch:
+                await on_batch(done, len(texts))
+
+    await work(1)  # alone: a circuit breaker that is half open allows one call
+    await _in_parallel(work, profile.parallel_batches)
     return vectors
 
 
-def _batches(texts: Sequence[str], profile: Profile) -> Iterator[list[str]]:
+async def _in_parallel(work: Callable[[], Awaitable[None]], count: int) -> None:
+    """Run the same work in several tasks; the first failure cancels the others and is raised."""
+    tasks = [asyncio.ensure_future(work()) for _ in range(count)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _cut(texts: Sequence[str], profile: Profile) -> Sequence[str]:
+    """Return the texts, cut to the profile's length, which the log tells."""
+    longest = profile.longest_characters
+    too_long = sum(len(text) > longest for text in texts)
+    if too_long:
+        log.warning("texts_cut", extra={"texts": too_long, "characters": longest})
+    return [text[:longest] for text in texts] if too_long else texts
+
+
+def _batches(texts: Sequence[str], profile: Profile) -> Iterator[tuple[int, list[str]]]:
+    """Yield batches of texts, with the number of their first text."""
     batch: list[str] = []
-    characters = 0
+    start = characters = 0
     for text in texts:
         if batch and (len(batch) == profile.batch_texts or characters + len(text) > profile.batch_characters):
-            yield batch
-            batch, characters = [], 0
+            yield start, batch
+            start, batch, characters = start + len(batch), [], 0
         batch.append(text)
         characters += len(text)
     if batch:
-        yield batch
+        yield start, batch
 
 
 def guess_tokens(text: str) -> int:

@@ -1,19 +1,6 @@
 """Asks a language model for JSON. Importing this loads no HTTP library."""
 
-from zapomni_core.llm.breaker import CircuitBreaker
-from zapomni_core.llm.classifier import FailureCode, LLMErrorClassifier, LLMFailure
-from zapomni_core.llm.client import LLMClient
-from zapomni_core.llm.endpoint import Endpoint, Limits
-from zapomni_core.llm.llm import LLM, LLMState
+from zapomni_core.llm.client import LLMClient, LLMErrorClassifier
+from zapomni_core.llm.llm import LLM, LLMState, endpoint_of
 
-__all__ = [
-    "LLM",
-    "CircuitBreaker",
-    "Endpoint",
-    "FailureCode",
-    "LLMClient",
-    "LLMErrorClassifier",
-    "LLMFailure",
-    "LLMState",
-    "Limits",
-]
+__all__ = ["LLM", "LLMClient", "LLMErrorClassifier", "LLMState", "endpoint_of"]

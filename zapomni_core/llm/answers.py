@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any
 
 from zapomni_core.host.schemas import is_json, validator
-from zapomni_core.llm.endpoint import ChatProtocol, Schema
+from zapomni_core.http import MalformedAnswerError
+from zapomni_core.llm.chat import ChatProtocol, Schema
 
 # Servers without schema support pass on what chat models write around JSON.
 _THOUGHTS = [
@@ -15,23 +16,12 @@ _THOUGHTS = [
     for name in ("think", "thinking", "reasoning")
 ]
 _FENCED = re.compile(r"```(?:json)?\s*+(\{)", re.IGNORECASE)
-_PAGE_START = 100
 _MOST_STARTS = 5
 """Braces in other text at which an object is looked for."""
 
 
-class MalformedAnswerError(ValueError):
-    """The answer is not the JSON that was asked for. The message never quotes the answer."""
-
-
-class WebPageError(MalformedAnswerError):
-    """The reply is a web page, from a proxy that asks for a login or from another server."""
-
-
 def answer_of(reply: bytes, protocol: ChatProtocol, schema: Schema) -> dict[str, Any]:
     """Return the object in the body of a reply, checked against the schema."""
-    if reply[:_PAGE_START].lstrip().startswith(b"<"):
-        raise WebPageError("the reply is a web page")
     try:
         text = protocol.text_of(_parsed(reply))
     except (LookupError, TypeError):

@@ -141,7 +141,7 @@ class Components:
         return any(one not in BUILT_IN for one in self.providers.of_kind("job"))
 
     async def job_counts(self, workspace: str) -> "JobCounts | None":
-        """How many jobs a workspace has, by state; None if it never had one."""
+        """The number of jobs of a workspace, by state; None if it never had one."""
         counts = await self.jobs.counts(workspace) if self.jobs is not None else None
         self._queued = counts.queued + counts.running if counts else None
         return counts if counts and counts != type(counts)() else None
@@ -287,7 +287,7 @@ class Components:
 
     @property
     def providers(self) -> Providers:
-        """What can be chosen: the built-in stores, embedders, extractors and kinds of jobs, unless others were given."""
+        """The stores, embedders, extractors and kinds of jobs that can be chosen: the built-in ones, unless others were given."""
         if self._providers is None:
             from zapomni_core.providers import BUILT_IN
 

@@ -17,7 +17,7 @@ from zapomni_db.errors import DatabaseError, InvalidInputError, MemoryNotFoundEr
 from zapomni_db.records import Extraction, Job, Memory, NewJob
 
 if TYPE_CHECKING:
-    from zapomni_core.llm import LLMFailure
+    from zapomni_core.http import ProviderFailure
     from zapomni_core.memory.engine import MemoryEngine
 
 log = logging.getLogger("zapomni.extraction")
@@ -25,7 +25,7 @@ log = logging.getLogger("zapomni.extraction")
 EXTRACT = "extract"
 RETRY_SECONDS = 60.0
 HELD_SECONDS = 60.0
-"""How long, beside the wait for one answer, a memory's job is held back while the call that added it extracts from it."""
+"""The time, beside the wait for one answer, for which a memory's job is held back while the call that added it extracts."""
 PAGE = 5000
 MOST_JOBS = 20_000
 """Jobs that are looked at, the newest: an older one that waits is found by its key when it is queued again."""
@@ -33,7 +33,7 @@ MOST_JOBS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was extracted from a text, or why nothing has been yet; and the jobs that are stored with it.
+    """The extraction from a text, or the reason why there is none yet; and the jobs that are stored with it.
 
     `counts` are entities and relations; None if no extractor was asked.
     """
@@ -129,11 +129,11 @@ def _unfinished(mode: Literal["store_raw", "queue_retry"], kind: str, wait_secon
 
 async def _extract_stored(engine: "MemoryEngine", stored: MemoryResult, text: str, timestamp: datetime) -> MemoryResult:
     """Extract from a memory that is stored; if that does not succeed soon, the result is as before, with the reason."""
-    from zapomni_core.llm.llm import question_limit
+    from zapomni_core.http import call_limit
 
-    failure: LLMFailure | None = None
+    failure: ProviderFailure | None = None
     try:
-        with question_limit(engine.settings.llm.wait_seconds):
+        with call_limit(engine.settings.llm.wait_seconds):
             extraction = await engine.extract(text, timestamp=timestamp)
         if await _record(engine, stored.memory_id, extraction):
             return await _extracted(engine, stored, extraction)
@@ -167,7 +167,7 @@ async def _extracted(engine: "MemoryEngine", stored: MemoryResult, extraction: E
     )
 
 
-async def _put_off(engine: "MemoryEngine", job_id: str | None, failure: "LLMFailure") -> None:
+async def _put_off(engine: "MemoryEngine", job_id: str | None, failure: "ProviderFailure") -> None:
     """Let a memory's job wait for the model; if that fails, the job only begins later."""
     if job_id is None:
         return
@@ -229,8 +229,8 @@ def _counts(extraction: Extraction) -> tuple[int, int]:
     return len(extraction.entities), len(extraction.relations)
 
 
-def _wait_seconds(failure: "LLMFailure") -> float:
-    """How long asking again is of no use."""
+def _wait_seconds(failure: "ProviderFailure") -> float:
+    """The time before which asking again is of no use."""
     return failure.retry_after_seconds or RETRY_SECONDS
 
 

@@ -1,15 +1,15 @@
-"""What an extractor needs: the protocol, what it returns, and the error when a language model is unavailable."""
+"""Names for extractors: the protocol, its results, and the error when a language model is unavailable."""
 
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import Extractor
-from zapomni_core.llm import LLMFailure
+from zapomni_core.http import ProviderFailure
 from zapomni_db.records import Extraction, NewEntity, NewRelation
 
 __all__ = [
     "Extraction",
     "Extractor",
-    "LLMFailure",
     "LLMUnavailableError",
     "NewEntity",
     "NewRelation",
+    "ProviderFailure",
 ]

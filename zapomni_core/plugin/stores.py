@@ -1,4 +1,4 @@
-"""What a store needs: the protocols, and the records that go in and come out."""
+"""Names for stores: the protocols and their records."""
 
 from zapomni_db.filters import Filter, parse_metadata_filter
 from zapomni_db.records import (
@@ -12,11 +12,13 @@ from zapomni_db.records import (
     MessageRecord,
     NewChunk,
     NewMemory,
+    Origin,
     Page,
     Question,
     SessionRecord,
     StoreStats,
     TermCounts,
+    VectorWeight,
 )
 from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore, VectorStore
 
@@ -36,6 +38,7 @@ __all__ = [
     "MessageRecord",
     "NewChunk",
     "NewMemory",
+    "Origin",
     "Page",
     "Question",
     "SessionRecord",
@@ -43,5 +46,6 @@ __all__ = [
     "StoreStats",
     "TermCounts",
     "VectorStore",
+    "VectorWeight",
     "parse_metadata_filter",
 ]

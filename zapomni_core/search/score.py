@@ -109,7 +109,7 @@ def score(text: str, question: Question, proposed: Candidates, profile: Profile)
     chunks, covered = [every[number] for number in kept], covered[kept]
     cosines = None if question.vector is None else _known_cosines(chunks)
     words_part = covered * min(1.0, float(covered.max(initial=0)) / FULL_COVER)
-    meaning_part = np.zeros(len(chunks)) if cosines is None else profile.vector_weight * cosines
+    meaning_part = np.zeros(len(chunks)) if cosines is None else (profile.vector_weight or 0.0) * cosines
     by_author = _named_authors(text, chunks)
     own = counts[kept] > 0
     return Scored(

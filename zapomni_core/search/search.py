@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from zapomni_core.embedding import Embedder
+from zapomni_core.embedding.weight import is_cyrillic, weight_of
 from zapomni_core.errors import ProcessingError, ZapomniError, without_paths
 from zapomni_core.models import SearchResult
 from zapomni_core.search.answer import confidence, cut_to, make_hits, verdict
@@ -21,9 +22,9 @@ from zapomni_db.store import MemoryStore
 log = logging.getLogger("zapomni.search")
 
 EMBEDDING_SECONDS = 20.0
-"""How long a search waits for the embedder before it continues with words alone."""
+"""The time that a search waits for the embedder before it continues with words alone."""
 LEG_GROWTH = 4
-"""How many times as many chunks the next request asks for, if a full leg brought too few memories."""
+"""The factor by which the next request asks for more chunks, if a full leg brought too few memories."""
 
 T = TypeVar("T")
 
@@ -45,12 +46,14 @@ async def search(store: MemoryStore, embedder: Embedder, workspace: str, request
     with timed("store"):
         counts = await store.term_counts(workspace, terms)
     with timed("embedding"):
-        vector, degraded = await _vector(embedder, request.query, terms, counts)
+        telling = _telling(request.query, terms, counts)
+        vector, weight, degraded = await _vector(store, embedder, workspace, request.query, telling)
+    profile = replace(embedder.profile, vector_weight=weight)
     question = Question(terms=terms, counts=counts, vector=vector, embedder=embedder.identity, wanted=request.wanted)
     with timed("store"):
         proposed = await _proposed(store, workspace, question, request.limit)
-    scored = score(request.query, question, proposed, embedder.profile)
-    sure = confidence(scored, counts.chunks, embedder.profile)
+    scored = score(request.query, question, proposed, profile)
+    sure = confidence(scored, counts.chunks, profile)
     with timed("store"):
         hits = await make_hits(store, workspace, scored, asked, sure=sure, limit=request.limit)
     return SearchResult(
@@ -76,18 +79,31 @@ async def _proposed(store: MemoryStore, workspace: str, question: Question, limi
         question = replace(question, by_terms=question.by_terms * LEG_GROWTH, by_vector=question.by_vector * LEG_GROWTH)
 
 
-async def _vector(
-    embedder: Embedder, query: str, terms: tuple[str, ...], counts: TermCounts
-) -> tuple[Vector | None, str | None]:
-    """Return the vector of a question, or why there is none. An empty workspace does not load the embedder."""
+def _telling(query: str, terms: tuple[str, ...], counts: TermCounts) -> str:
+    """Return the words of a question to embed; none in an empty workspace, so that the embedder is not loaded."""
     if not counts.chunks or names_known_identifier(query, terms, counts):
-        return None, None
-    telling = without_common_words(query, terms, counts)
+        return ""
+    return without_common_words(query, terms, counts)
+
+
+async def _vector(
+    store: MemoryStore, embedder: Embedder, workspace: str, query: str, telling: str
+) -> tuple[Vector | None, float, str | None]:
+    """Return the vector of a question's telling words and its weight, or why there is none. Empty words have none."""
+    if not telling:
+        return None, 0.0, None
+
+    async def embedded() -> tuple[Vector | None, float, None]:
+        known = await weight_of(store, workspace, embedder)
+        if not known.weight or (not known.cyrillic and is_cyrillic(query)):
+            return None, 0.0, None
+        return (await embedder.embed([telling], query=True))[0], known.weight, None
+
     try:
-        return (await _in_time(embedder, embedder.embed([telling], query=True)))[0], None
+        return await _in_time(embedder, embedded())
     except ZapomniError as error:
         log.exception("query_not_embedded")
-        return None, f"Only words were searched, not meaning: {without_paths(str(error)).rstrip('.')}."
+        return None, 0.0, f"Only words were searched, not meaning: {without_paths(str(error)).rstrip('.')}."
 
 
 async def _in_time(embedder: Embedder, work: Awaitable[T]) -> T:

@@ -18,7 +18,7 @@ class HashingEmbedder:
 
     def __init__(self, dimension: int = 256, profile: Profile | None = None, name: str = "hashing") -> None:
         self.identity = EmbedderIdentity(name, f"hashing-{dimension}", dimension)
-        self.profile = profile or Profile()
+        self.profile = profile or Profile(vector_weight=0.75, author_bonus=0.3, confidence=(-3.0, 1.6, 10.7, -0.22))
 
     def tokens(self, text: str) -> int:
         return guess_tokens(text)
@@ -31,9 +31,10 @@ class HashingEmbedder:
         """There is nothing to close."""
 
     async def _encode(self, texts: list[str]) -> Vector:
-        return np.stack([self._vector(text) for text in texts])
+        return np.stack([self.vector(text) for text in texts])
 
-    def _vector(self, text: str) -> Vector:
+    def vector(self, text: str) -> Vector:
+        """The vector of one text."""
         hashes = np.fromiter(
             (crc32(feature.encode("utf-8", "surrogatepass")) for feature in _features(text)), np.uint32
         )

@@ -9,7 +9,7 @@ import apsw
 
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import EmbedderMismatchError
-from zapomni_db.records import ChunkFound, EmbedderIdentity
+from zapomni_db.records import ChunkFound, EmbedderIdentity, VectorWeight
 from zapomni_db.sqlite import memories, terms, texts, vectors
 from zapomni_db.sqlite.connection import one
 from zapomni_db.sqlite.threads import Threads
@@ -51,6 +51,12 @@ class SQLiteVectors:
         await self._threads.write(lambda connection: _switch(connection, workspace, embedder))
         while await self._threads.write(lambda connection: _delete_some(connection, workspace)):
             pass
+
+    async def weight(self, workspace: str, embedder: EmbedderIdentity) -> VectorWeight | None:  # noqa: ARG002 (all workspaces share it)
+        return await self._threads.query(lambda connection: vectors.weight_of(connection, embedder))
+
+    async def record_weight(self, workspace: str, embedder: EmbedderIdentity, weight: VectorWeight) -> None:  # noqa: ARG002
+        await self._threads.write(lambda connection: vectors.set_weight(connection, embedder, weight))
 
     async def outdated(self, workspace: str, analyser: int, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
         return await self._threads.query(lambda connection: _outdated(connection, workspace, analyser, limit))

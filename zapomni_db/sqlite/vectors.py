@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from zapomni_db.arrays import Mask, Rows, Vector
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError
-from zapomni_db.records import EmbedderIdentity
+from zapomni_db.records import EmbedderIdentity, VectorWeight
 from zapomni_db.sqlite.connection import one, rows
 
 Codes = NDArray[np.uint64]
@@ -64,7 +64,7 @@ def checksum(kept: bytes) -> int:
 
 
 def code_words(dimension: int) -> int:
-    """How many words a code has."""
+    """The number of words of a code."""
     return -(-dimension // _WORD_BITS)
 
 
@@ -185,6 +185,22 @@ def register_embedder(connection: apsw.Connection, identity: EmbedderIdentity) -
         *_columns(identity),
     )
     return Embedder(number, identity)
+
+
+def weight_of(connection: apsw.Connection, identity: EmbedderIdentity) -> VectorWeight | None:
+    """The recorded weight of an embedder."""
+    statement = (
+        "SELECT weight, cyrillic FROM embedder WHERE (name, model, dimension) = (?, ?, ?) AND weight IS NOT NULL"
+    )
+    row = one(connection, statement, *_columns(identity))
+    return VectorWeight(row[0], bool(row[1])) if row else None
+
+
+def set_weight(connection: apsw.Connection, identity: EmbedderIdentity, weight: VectorWeight) -> None:
+    """Record the weight of an embedder; inside a transaction."""
+    number = register_embedder(connection, identity).number
+    found = (weight.weight, int(weight.cyrillic), number)
+    connection.execute("UPDATE embedder SET weight = ?, cyrillic = ? WHERE id = ?", found)
 
 
 def describe(identity: EmbedderIdentity) -> str:

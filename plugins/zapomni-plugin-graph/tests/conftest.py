@@ -10,12 +10,12 @@ import zapomni_plugin_graph
 
 from zapomni_core import Settings
 from zapomni_core.plugin import MemoryEngine, ProcessingError, Provider, hookimpl
-from zapomni_core.plugin.extractors import Extraction, LLMFailure, LLMUnavailableError, NewEntity, NewRelation
+from zapomni_core.plugin.extractors import Extraction, LLMUnavailableError, NewEntity, NewRelation, ProviderFailure
 from zapomni_core.plugin.graph import MENTIONED_WITH
 from zapomni_core.testing import HashingEmbedder, running
 
 PATIENCE = 60
-AWAY = LLMFailure("RATE_LIMIT", "Later.", True, "Wait.", retry_after_seconds=0.05, transient=True)
+AWAY = ProviderFailure("RATE_LIMIT", "Later.", True, "Wait.", retry_after_seconds=0.05, transient=True)
 
 
 class PacedExtractor:

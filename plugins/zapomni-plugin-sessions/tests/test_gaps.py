@@ -63,8 +63,7 @@ async def test_a_blank_report_is_refused(problem, blank):
 
 async def test_a_gap_without_a_tool_is_refused(problem):
     assert (
-        await problem("report_tool_gap", **{**REPORT, "missing_tools": []})
-        == "missing_tools must have at least 1 items"
+        await problem("report_tool_gap", **{**REPORT, "missing_tools": []}) == "missing_tools must have at least 1 item"
     )
 
 

@@ -22,13 +22,13 @@ from zapomni_core.testing.samples import (
 )
 from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db.errors import EmbedderMismatchError
-from zapomni_db.records import EmbedderIdentity
+from zapomni_db.records import EmbedderIdentity, VectorWeight
 
 ANOTHER = replace(EMBEDDER, model="better", dimension=40)
 
 
 class VectorStoreContract(StoreContract):
-    """What a store with `vectors` must do."""
+    """The contract of a store with `vectors`."""
 
     async def test_the_old_vectors_serve_until_the_switch(self, store: Any, other: Any) -> None:
         for number in range(5):
@@ -158,6 +158,40 @@ class VectorStoreContract(StoreContract):
         assert await refill(store, EMBEDDER, limit=1) == [2, 1, 0]
         assert await best_by_vector(store, "two") == "two"
 
+    async def test_the_embedder_of_a_workspace_may_be_settled_later(self, store: Any, other: Any) -> None:
+        await put(store, sample_memory("early bird", replace(sample_chunk("early bird"), vector=None), embedder=None))
+        assert await other.embedder(WORKSPACE) is None
+        assert await words_and_cosines(other, "early") == (1, [False], 1)
+        assert await refill(store, EMBEDDER) == [1, 0]
+        await store.vectors.switch(WORKSPACE, EMBEDDER)
+        assert await other.embedder(WORKSPACE) == EMBEDDER
+        assert await best_by_vector(other, "early bird") == "early bird"
+        await put(store, sample_memory("late bird", replace(sample_chunk("late bird"), vector=None), embedder=None))
+        assert await words_and_cosines(other, "bird") == (2, [True, False], 1)
+        assert await refill(store, EMBEDDER) == [1, 0]
+        assert await best_by_vector(other, "late bird") == "late bird"
+        assert await problems(store) == []
+
+    async def test_the_next_memory_with_an_embedder_settles_it_too(self, store: Any, other: Any) -> None:
+        await put(store, sample_memory("early bird", replace(sample_chunk("early bird"), vector=None), embedder=None))
+        assert await words_and_cosines(other, "early") == (1, [False], 1)
+        await add(store, "late bird")
+        assert await words_and_cosines(other, "bird") == (2, [False, True], 1)
+        assert await other.embedder(WORKSPACE) == EMBEDDER
+
+    async def test_the_weight_of_an_embedder_is_recorded(self, store: Any, other: Any) -> None:
+        await add(store, "first")
+        assert await store.vectors.weight(WORKSPACE, EMBEDDER) is None
+        weight = VectorWeight(1.12, cyrillic=False)
+        await store.vectors.record_weight(WORKSPACE, EMBEDDER, weight)
+        assert await other.vectors.weight(WORKSPACE, EMBEDDER) == weight
+        assert await other.vectors.weight(WORKSPACE, ANOTHER) is None
+        await refill(store, ANOTHER)
+        await store.vectors.record_weight(WORKSPACE, ANOTHER, VectorWeight(0.0))
+        await store.vectors.switch(WORKSPACE, ANOTHER)
+        assert await other.vectors.weight(WORKSPACE, ANOTHER) == VectorWeight(0.0)
+        assert await problems(store) == []
+
 
 async def refill(store: Any, embedder: EmbedderIdentity, limit: int = 100) -> list[int]:
     """Give every chunk a vector by this embedder; returns how many there were to go before each step."""
@@ -172,7 +206,7 @@ async def refill(store: Any, embedder: EmbedderIdentity, limit: int = 100) -> li
 
 
 async def words_and_cosines(store: Any, text: str) -> tuple[int, list[bool], int]:
-    """How many chunks hold a word, which proposed ones have a cosine with it, and how many have no vector yet."""
+    """The number of chunks that hold a word, the proposed ones with a cosine, and the number without a vector."""
     proposed = await ask(store, text)
     (holding,) = (await store.term_counts(WORKSPACE, [text])).holding
     return holding, [one.cosine is not None for one in proposed.found], proposed.without_vector

@@ -15,7 +15,7 @@ from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import llm as module
 from zapomni_core.extraction.llm import LONGEST, SCHEMA, SYSTEM, LLMExtractor, parts_of, snake_case
-from zapomni_core.llm.classifier import LLMFailure, circuit_open
+from zapomni_core.http import ProviderFailure, circuit_open
 from zapomni_core.testing.llm_server import LLMServer, answer, refuse, say, stall
 
 TEXT = "Anna works at Acme.\nAnna lives  in\nBerlin since May 2021."
@@ -337,7 +337,9 @@ class Failing:
         self._asked += 1
         if self._asked == 1:
             return {"entities": [], "relations": []}
-        wrong = LLMFailure("INVALID_API_KEY", "LLM API key is invalid.", recoverable=False, suggestion="Set another.")
+        wrong = ProviderFailure(
+            "INVALID_API_KEY", "LLM API key is invalid.", recoverable=False, suggestion="Set another."
+        )
         raise LLMUnavailableError(wrong if self._asked == 2 else circuit_open(wrong, 30))
 
 

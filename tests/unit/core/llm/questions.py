@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from zapomni_core.errors import LLMUnavailableError
-from zapomni_core.llm import LLM, Endpoint, Limits, LLMClient, LLMErrorClassifier
+from zapomni_core.http import Limits
+from zapomni_core.llm import LLM, LLMClient, LLMErrorClassifier, endpoint_of
 from zapomni_core.settings import LLMSettings
 
 PROMPT = "Ada keeps a sesame in the garden"
@@ -43,7 +44,7 @@ def settings_of(server, protocol, **changes):
 
 
 def client_of(server, protocol, **limits):
-    endpoint = Endpoint.of(settings_of(server, protocol))
+    endpoint = endpoint_of(settings_of(server, protocol))
     return LLMClient(endpoint, Limits(**limits), classifier=LLMErrorClassifier(endpoint, now=lambda: NOON))
 
 

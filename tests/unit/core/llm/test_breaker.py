@@ -226,7 +226,7 @@ async def test_an_endless_retry_after_does_not_keep_it_open_for_ever(llm, server
 
 
 async def test_opening_and_closing_are_logged(llm, server, time, caplog):
-    with caplog.at_level("INFO", "zapomni.llm"):
+    with caplog.at_level("INFO", "zapomni.http"):
         await opened(llm, server)
         server.always(answer(GOOD))
         time.now += 30

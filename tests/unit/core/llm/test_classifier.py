@@ -4,12 +4,12 @@ import httpx
 import pytest
 
 from tests.unit.core.llm.questions import NOON
-from zapomni_core.llm import Endpoint, LLMErrorClassifier
+from zapomni_core.llm import LLMErrorClassifier, endpoint_of
 from zapomni_core.settings import LLMSettings
 
 
 def classifier(**settings):
-    endpoint = Endpoint.of(LLMSettings(**{"provider": "openai", "model": "wise"} | settings))
+    endpoint = endpoint_of(LLMSettings(**{"provider": "openai", "model": "wise"} | settings))
     return LLMErrorClassifier(endpoint, now=lambda: NOON)
 
 
@@ -41,7 +41,7 @@ def test_retry_after_is_seconds_or_a_date(text, seconds):
 
 
 def test_a_date_that_is_over_asks_for_no_wait():
-    usual = LLMErrorClassifier(Endpoint.of(LLMSettings(provider="openai", model="wise")))
+    usual = LLMErrorClassifier(endpoint_of(LLMSettings(provider="openai", model="wise")))
     response = httpx.Response(429, headers={"Retry-After": "Sat, 01 Mar 2025 12:00:00 GMT"})
     assert usual.classify(response).retry_after_seconds == 0
 

@@ -19,8 +19,8 @@ from tests.unit.core.llm.questions import (
     settings_of,
 )
 from zapomni_core.errors import LLMUnavailableError, ProcessingError
-from zapomni_core.llm import Endpoint, LLMClient, LLMErrorClassifier
-from zapomni_core.llm.client import LONGEST_REPLY
+from zapomni_core.http.client import LONGEST_REPLY
+from zapomni_core.llm import LLMClient, LLMErrorClassifier, endpoint_of
 from zapomni_core.testing.llm_server import LLMServer, answer, cut, model_missing, refuse, reply, say, stall
 
 KEY_MESSAGE = "LLM API key is invalid. Check your {}."
@@ -183,7 +183,7 @@ async def test_a_refusal_is_read_in_another_thread_than_that_of_the_event_loop(s
         readers.add(threading.get_ident())
         return NOON
 
-    endpoint = Endpoint.of(settings_of(server, protocol))
+    endpoint = endpoint_of(settings_of(server, protocol))
     client = LLMClient(endpoint, classifier=LLMErrorClassifier(endpoint, now=now))
     server.always(refuse(429, retry_after="Sat, 01 Mar 2025 12:01:30 GMT"))
     assert (await failure_of(client)).code == "RATE_LIMIT"

@@ -10,8 +10,8 @@ import pytest
 
 from tests.unit.core.llm.questions import GOOD, KEY, ask, client_of, eventually, failure_of, llm_of, settings_of
 from zapomni_core.errors import ConfigurationError, ProcessingError
-from zapomni_core.llm import LLM, Endpoint, Limits, LLMClient
-from zapomni_core.llm.llm import question_limit
+from zapomni_core.http import Limits, call_limit
+from zapomni_core.llm import LLM, LLMClient, endpoint_of
 from zapomni_core.settings import LLMSettings
 from zapomni_core.testing.llm_server import answer, cut, model_missing, refuse, say, stall
 
@@ -47,7 +47,7 @@ async def test_openai_itself_is_not_called_without_a_key():
     assert (failure.code, failure.message) == ("INVALID_API_KEY", KEY_MESSAGE)
     assert (failure.recoverable, llm.available, llm.unavailable) == (False, False, failure)
     assert "ZAPOMNI_LLM__API_KEY" in failure.suggestion
-    assert await failure_of(LLMClient(Endpoint.of(LLMSettings(provider="openai", model="wise")))) == failure
+    assert await failure_of(LLMClient(endpoint_of(LLMSettings(provider="openai", model="wise")))) == failure
     await llm.close()
 
 
@@ -89,7 +89,7 @@ def test_its_state_can_be_shown(server):
 
 
 def test_an_endpoint_does_not_show_the_key(server):
-    assert KEY not in repr(Endpoint.of(settings_of(server, "openai")))
+    assert KEY not in repr(endpoint_of(settings_of(server, "openai")))
 
 
 def test_every_event_loop_has_connections_of_its_own(server):
@@ -219,10 +219,10 @@ async def test_the_waits_of_all_retries_are_limited_together(build, server, time
 async def test_a_caller_can_limit_the_time_of_its_questions(build, server, time):
     server.always(refuse(429, retry_after="2"))
     llm = build(retries=9, open_after_failures=99)
-    with question_limit(3):
+    with call_limit(3):
         await failure_of(llm)
     assert time.slept == [2]
-    with question_limit(300):
+    with call_limit(300):
         await failure_of(llm)
     assert time.slept == [2, 2, 2]
 

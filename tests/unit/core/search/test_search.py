@@ -182,7 +182,7 @@ def long_document(**fields):
 class Samples:
     """The embedder of the samples."""
 
-    identity, profile = EMBEDDER, Profile()
+    identity, profile = EMBEDDER, Profile(vector_weight=0.75)
 
     async def embed(self, texts, *, query=False):
         return np.stack([sample_vector(text) for text in texts])

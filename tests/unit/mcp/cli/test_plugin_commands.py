@@ -11,7 +11,7 @@ from .conftest import finish
 
 GREETING = """
 from zapomni_core.errors import EmbedderMissingError, LLMUnavailableError
-from zapomni_core.llm.classifier import LLMFailure
+from zapomni_core.http import ProviderFailure
 
 print("noise while it is loaded")
 
@@ -29,7 +29,7 @@ def zapomni_commands(engine, settings):
         if fail == "store":
             asyncio.run(engine.get_memory("nowhere"))
         if fail == "model":
-            failure = LLMFailure("NETWORK", "The model is away.", recoverable=True, suggestion="Wait.")
+            failure = ProviderFailure("NETWORK", "The model is away.", recoverable=True, suggestion="Wait.")
             raise LLMUnavailableError(failure)
         if fail == "embedder":
             raise EmbedderMissingError("tiny")

@@ -1,4 +1,4 @@
-"""Failures of the language model: a message and suggestion for people, a code for programs."""
+"""Failures of providers: a message and suggestion for people, a code for programs."""
 
 import json
 import math
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from zapomni_core.llm.answers import MalformedAnswerError, WebPageError
-from zapomni_core.llm.endpoint import Endpoint
+from zapomni_core.errors import ProviderUnavailableError
+from zapomni_core.http.endpoint import Endpoint
 
 if TYPE_CHECKING:
     import httpx
@@ -23,6 +23,7 @@ FailureCode = Literal[
     "MODEL_MISSING",
     "TIMEOUT",
     "MALFORMED_ANSWER",
+    "WRONG_DIMENSION",
     "REQUEST_REFUSED",
     "SERVER_ERROR",
     "CIRCUIT_OPEN",
@@ -35,9 +36,17 @@ _WRONG_ADDRESS = frozenset({404, 405, 410})
 """Statuses of a server that is not the provider or has another path for it; so are redirects."""
 
 
+class MalformedAnswerError(ValueError):
+    """The answer is not what was asked for. The message never quotes the answer."""
+
+
+class WebPageError(MalformedAnswerError):
+    """The reply is a web page, from a proxy that asks for a login or from another server."""
+
+
 @dataclass(frozen=True, slots=True)
-class LLMFailure:
-    """Why the language model gave no answer.
+class ProviderFailure:
+    """Why a provider gave no answer.
 
     Nothing in it comes from the provider, the prompt or the key, so all of it may be shown and logged. `recoverable` says
     whether the same call can succeed later without any change, `transient` whether that can be soon.
@@ -51,6 +60,7 @@ class LLMFailure:
     transient: bool = False
     misdirected: bool = False
     """Whether another server than the provider answered."""
+    subject: str = "LLM"
 
     @property
     def concerns_provider(self) -> bool:
@@ -63,25 +73,26 @@ class LLMFailure:
 
     def after(self, seconds: float) -> Self:
         """The same failure, with the time to wait before a retry."""
-        message = rate_limit_message(seconds) if self.code == "RATE_LIMIT" else self.message
+        message = rate_limit_message(seconds, self.subject) if self.code == "RATE_LIMIT" else self.message
         return replace(self, retry_after_seconds=_tenths(seconds), message=message)
 
 
-def rate_limit_message(seconds: float | None) -> str:
+def rate_limit_message(seconds: float | None, subject: str) -> str:
     """The message of a rate limit, whether or not the provider said how long it lasts."""
     when = "later" if seconds is None else f"in {math.ceil(seconds)} seconds"
-    return f"LLM rate limit exceeded. Retry {when}."
+    return f"{subject} rate limit exceeded. Retry {when}."
 
 
-def circuit_open(cause: LLMFailure, seconds: float) -> LLMFailure:
+def circuit_open(cause: ProviderFailure, seconds: float) -> ProviderFailure:
     """The failure of a call that was not made, because calls are paused after failures."""
-    return LLMFailure(
+    return ProviderFailure(
         "CIRCUIT_OPEN",
-        f"LLM calls are paused for {math.ceil(seconds)} seconds after failures ({cause.code}).",
+        f"{cause.subject} calls are paused for {math.ceil(seconds)} seconds after failures ({cause.code}).",
         recoverable=cause.recoverable,
         suggestion=cause.suggestion,
         retry_after_seconds=_tenths(seconds),
         transient=cause.transient,
+        subject=cause.subject,
     )
 
 
@@ -94,35 +105,73 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class LLMErrorClassifier:
+class ErrorClassifier:
     """Maps the statuses and errors of one provider to failures.
 
     The body of a reply is read only for codes that refine a status; none of it is repeated.
     """
 
+    subject: ClassVar[str]
+    """What is called: messages begin with it."""
+    error: ClassVar[type[ProviderUnavailableError]]
+    """The exception for a failure."""
+
     def __init__(self, endpoint: Endpoint, *, now: Callable[[], datetime] = utc_now) -> None:
         self._endpoint = endpoint
         self._now = now
 
-    def classify(self, problem: "httpx.Response | Exception") -> LLMFailure:
+    def classify(self, problem: "httpx.Response | Exception") -> ProviderFailure:
         """Classify a reply with an error status, or an exception: httpx's, TimeoutError or MalformedAnswerError."""
         return self._of_error(problem) if isinstance(problem, Exception) else self._of_response(problem)
 
-    def missing_key(self) -> LLMFailure:
+    def missing_key(self) -> ProviderFailure:
         """The failure of a call that was not made, because there is no usable key."""
-        return self._invalid_key("Set OPENAI_API_KEY or ZAPOMNI_LLM__API_KEY: there is no usable key yet.")
+        variable = self._endpoint.variable("api_key")
+        names = f"OPENAI_API_KEY or {variable}" if self._takes_usual_key else variable
+        return self._invalid_key(f"Set {names}: there is no usable key yet.")
 
-    def unusable_environment(self) -> LLMFailure:
+    def unusable_environment(self) -> ProviderFailure:
         """The failure of a call that was not made, because the environment's proxy or certificate settings are unusable."""
-        return LLMFailure(
+        return self._failure(
             "NETWORK",
-            "Cannot reach LLM provider. Check the proxy and certificate settings of the environment.",
-            recoverable=False,
-            suggestion="Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, without SOCKS, and that SSL_CERT_FILE names an "
+            f"Cannot reach {self._provider}. Check the proxy and certificate settings of the environment.",
+            "Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, without SOCKS, and that SSL_CERT_FILE names an "
             "existing file; or list the provider's host in NO_PROXY.",
         )
 
-    def _of_error(self, error: Exception) -> LLMFailure:
+    @property
+    def _provider(self) -> str:
+        """The provider in the middle of a sentence."""
+        return f"{self.subject} provider"
+
+    @property
+    def _takes_usual_key(self) -> bool:
+        """Whether OPENAI_API_KEY is its key."""
+        return self._endpoint.provider == "openai"
+
+    def _failure(
+        self,
+        code: FailureCode,
+        message: str,
+        suggestion: str,
+        *,
+        transient: bool = False,
+        wait: float | None = None,
+        misdirected: bool = False,
+    ) -> ProviderFailure:
+        """A failure of this subject; those that pass by themselves are transient."""
+        return ProviderFailure(
+            code,
+            message,
+            recoverable=transient,
+            suggestion=suggestion,
+            retry_after_seconds=wait,
+            transient=transient,
+            misdirected=misdirected,
+            subject=self.subject,
+        )
+
+    def _of_error(self, error: Exception) -> ProviderFailure:
         import httpx
 
         if isinstance(error, MalformedAnswerError | httpx.DecodingError):
@@ -131,7 +180,7 @@ class LLMErrorClassifier:
             return self._timeout()
         return self._network()
 
-    def _of_response(self, response: "httpx.Response") -> LLMFailure:
+    def _of_response(self, response: "httpx.Response") -> ProviderFailure:
         status = response.status_code
         wait = self._wait_of(response)
         body = _object_in(response.content)
@@ -165,91 +214,74 @@ class LLMErrorClassifier:
     def _key_suggestion(self) -> str:
         if self._endpoint.provider == "openai" and self._endpoint.is_usual:
             return "Verify the key at https://platform.openai.com/api-keys."
-        return f"Set ZAPOMNI_LLM__API_KEY to a key that {self._endpoint.origin} accepts."
+        return f"Set {self._endpoint.variable('api_key')} to a key that {self._endpoint.origin} accepts."
 
-    def _invalid_key(self, suggestion: str) -> LLMFailure:
-        variable = "OPENAI_API_KEY" if self._endpoint.provider == "openai" else "ZAPOMNI_LLM__API_KEY"
-        message = f"LLM API key is invalid. Check your {variable}."
-        return LLMFailure("INVALID_API_KEY", message, recoverable=False, suggestion=suggestion)
-
-    def _rate_limit(self, wait: float | None) -> LLMFailure:
-        return LLMFailure(
-            "RATE_LIMIT",
-            rate_limit_message(wait),
-            recoverable=True,
-            suggestion="Wait and try again, or ask the provider for a higher limit.",
-            retry_after_seconds=wait,
-            transient=True,
+    def _invalid_key(self, suggestion: str) -> ProviderFailure:
+        variable = "OPENAI_API_KEY" if self._takes_usual_key else self._endpoint.variable("api_key")
+        return self._failure(
+            "INVALID_API_KEY", f"{self.subject} API key is invalid. Check your {variable}.", suggestion
         )
 
-    def _quota(self) -> LLMFailure:
+    def _rate_limit(self, wait: float | None) -> ProviderFailure:
+        message = rate_limit_message(wait, self.subject)
+        suggestion = "Wait and try again, or ask the provider for a higher limit."
+        return self._failure("RATE_LIMIT", message, suggestion, transient=True, wait=wait)
+
+    def _quota(self) -> ProviderFailure:
         usual = self._endpoint.provider == "openai" and self._endpoint.is_usual
         where = "https://platform.openai.com/account/billing" if usual else self._endpoint.origin
-        return LLMFailure(
-            "QUOTA_EXCEEDED",
-            f"LLM quota exceeded. Check billing at {where}.",
-            recoverable=False,
-            suggestion="Add credit or raise the limit of the account, then try again.",
-        )
+        message = f"{self.subject} quota exceeded. Check billing at {where}."
+        suggestion = "Add credit or raise the limit of the account, then try again."
+        return self._failure("QUOTA_EXCEEDED", message, suggestion)
 
-    def _network(self) -> LLMFailure:
-        return LLMFailure(
+    def _network(self) -> ProviderFailure:
+        return self._failure(
             "NETWORK",
-            "Cannot reach LLM provider. Check network connection.",
-            recoverable=True,
-            suggestion=f"Check that {self._endpoint.origin} is running and reachable; ZAPOMNI_LLM__BASE_URL sets another address.",
+            f"Cannot reach {self._provider}. Check network connection.",
+            f"Check that {self._endpoint.origin} is running and reachable; {self._endpoint.variable('base_url')} sets another address.",
             transient=True,
         )
 
-    def _model_missing(self) -> LLMFailure:
+    def _model_missing(self) -> ProviderFailure:
         model = self._endpoint.model
         ollama = self._endpoint.provider == "ollama"
         suggestion = f"Run `ollama pull {model}`, or name" if ollama else "Name"
-        return LLMFailure(
+        return self._failure(
             "MODEL_MISSING",
-            f"LLM provider has no model {model}. Check your ZAPOMNI_LLM__MODEL.",
-            recoverable=False,
-            suggestion=f"{suggestion} a model that the provider has.",
+            f"{self.subject} provider has no model {model}. Check your {self._endpoint.variable('model')}.",
+            f"{suggestion} a model that the provider has.",
         )
 
-    def _timeout(self) -> LLMFailure:
-        return LLMFailure(
-            "TIMEOUT",
-            "LLM did not answer in time. Try again later.",
-            recoverable=True,
-            suggestion="Use a faster model, or raise ZAPOMNI_LLM__TIMEOUT_SECONDS, and ZAPOMNI_LLM__WAIT_SECONDS if memories "
-            "are stored when the model fails.",
-            transient=True,
-        )
+    def _timeout(self) -> ProviderFailure:
+        message = f"{self.subject} did not answer in time. Try again later."
+        return self._failure("TIMEOUT", message, self._faster(), transient=True)
 
-    def _malformed(self, *, misdirected: bool) -> LLMFailure:
-        return LLMFailure(
-            "MALFORMED_ANSWER",
-            "LLM answer is not the JSON that was asked for. Try again, or use another model.",
-            recoverable=True,
-            suggestion="Use a model that supports structured output; check that ZAPOMNI_LLM__BASE_URL is the provider's address.",
-            transient=True,
-            misdirected=misdirected,
-        )
+    def _faster(self) -> str:
+        """What to do about a model that is too slow."""
+        return f"Use a faster model, or raise {self._endpoint.variable('timeout_seconds')}."
 
-    def _server_error(self, status: int, wait: float | None) -> LLMFailure:
-        return LLMFailure(
-            "SERVER_ERROR",
-            f"LLM provider failed (HTTP {status}). Try again later.",
-            recoverable=True,
-            suggestion="Wait and try again; the provider's log or status page may say more.",
-            retry_after_seconds=wait,
-            transient=True,
-        )
+    def _malformed(self, *, misdirected: bool) -> ProviderFailure:
+        message, suggestion = self._other_answer()
+        return self._failure("MALFORMED_ANSWER", message, suggestion, transient=True, misdirected=misdirected)
 
-    def _refused(self, status: int) -> LLMFailure:
-        return LLMFailure(
-            "REQUEST_REFUSED",
-            f"LLM provider refused the request (HTTP {status}). Check your ZAPOMNI_LLM__BASE_URL and ZAPOMNI_LLM__MODEL.",
-            recoverable=False,
-            suggestion="Use a model that supports structured output and long enough texts.",
-            misdirected=status < _BAD_REQUEST or status in _WRONG_ADDRESS,
-        )
+    def _other_answer(self) -> tuple[str, str]:
+        """Message and suggestion for an answer that is not what was asked for."""
+        raise NotImplementedError
+
+    def _server_error(self, status: int, wait: float | None) -> ProviderFailure:
+        message = f"{self.subject} provider failed (HTTP {status}). Try again later."
+        suggestion = "Wait and try again; the provider's log or status page may say more."
+        return self._failure("SERVER_ERROR", message, suggestion, transient=True, wait=wait)
+
+    def _refused(self, status: int) -> ProviderFailure:
+        url, model = self._endpoint.variable("base_url"), self._endpoint.variable("model")
+        message = f"{self.subject} provider refused the request (HTTP {status}). Check your {url} and {model}."
+        misdirected = status < _BAD_REQUEST or status in _WRONG_ADDRESS
+        return self._failure("REQUEST_REFUSED", message, self._fitting(), misdirected=misdirected)
+
+    def _fitting(self) -> str:
+        """What to do about a request that is refused."""
+        raise NotImplementedError
 
 
 def _object_in(body: bytes) -> dict[str, Any]:

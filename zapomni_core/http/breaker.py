@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from zapomni_core.errors import LLMUnavailableError
-from zapomni_core.llm.classifier import LLMFailure, circuit_open
-from zapomni_core.llm.endpoint import Limits
+from zapomni_core.errors import ProviderUnavailableError
+from zapomni_core.http.classifier import ProviderFailure, circuit_open
+from zapomni_core.http.endpoint import Limits
 
-log = logging.getLogger("zapomni.llm")
+log = logging.getLogger("zapomni.http")
 
 BreakerState = Literal["closed", "open", "half_open"]
 # How long the probe takes is unknown; other calls may be tried again soon.
@@ -25,11 +25,12 @@ _PROBE_SECONDS = 1.0
 class CircuitBreaker:
     """Allows or refuses calls by the outcome of earlier ones. Not thread-safe."""
 
-    def __init__(self, limits: Limits, *, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: Limits, *, error: type[ProviderUnavailableError], clock: Callable[[], float]) -> None:
         self._limits = limits
+        self._error = error
         self._clock = clock
         self._failures = 0
-        self._cause: LLMFailure | None = None
+        self._cause: ProviderFailure | None = None
         self._open_until = 0.0
         self._probing = False
         self._generation = 0
@@ -43,11 +44,11 @@ class CircuitBreaker:
 
     @property
     def failures(self) -> int:
-        """How many calls in a row have failed."""
+        """The number of calls in a row that failed."""
         return self._failures
 
     @property
-    def refusal(self) -> LLMFailure | None:
+    def refusal(self) -> ProviderFailure | None:
         """The failure that a call would get now; None if it would be made."""
         if self._cause is None:
             return None
@@ -58,17 +59,17 @@ class CircuitBreaker:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Run one call and record its outcome; raise LLMUnavailableError if it is refused.
+        """Run one call and record its outcome; raise the error of the provider if it is refused.
 
         Cancelled calls do not count, nor calls that began before the breaker last opened or closed.
         """
         if refusal := self.refusal:
-            raise LLMUnavailableError(refusal)
+            raise self._error(refusal)
         generation = self._generation
         probe = self._probing = self._cause is not None
         try:
             yield
-        except LLMUnavailableError as error:
+        except ProviderUnavailableError as error:
             self._record(generation, error.failure)
             raise
         else:
@@ -77,7 +78,7 @@ class CircuitBreaker:
             if probe and generation == self._generation:
                 self._probing = False
 
-    def _record(self, generation: int, failure: LLMFailure | None) -> None:
+    def _record(self, generation: int, failure: ProviderFailure | None) -> None:
         if generation != self._generation:
             return
         if failure is None or not failure.concerns_provider:
@@ -90,18 +91,18 @@ class CircuitBreaker:
         elif wait > self._limits.waiting_seconds:
             self._open(failure, wait)
 
-    def _open(self, failure: LLMFailure, seconds: float) -> None:
+    def _open(self, failure: ProviderFailure, seconds: float) -> None:
         self._cause = failure
         self._open_until = self._clock() + seconds
         self._start_generation()
-        log.warning("calls to the language model are paused for %.0f seconds after failures: %s", seconds, failure.code)
+        log.warning("%s calls are paused for %.0f seconds after failures: %s", failure.subject, seconds, failure.code)
 
     def _close(self) -> None:
         self._failures = 0
         if self._cause is not None:
+            log.info("%s calls work again", self._cause.subject)
             self._cause = None
             self._start_generation()
-            log.info("the language model works again")
 
     def _start_generation(self) -> None:
         self._generation += 1
