@@ -7,7 +7,7 @@ from typing import Any
 
 from zapomni_db import values
 from zapomni_db.falkordb.client import FalkorDBClient, Rows
-from zapomni_db.falkordb.cypher import name_of
+from zapomni_db.falkordb.cypher import limited, name_of
 from zapomni_db.falkordb.transaction import Transaction, workspace_id
 from zapomni_db.jobs import KEPT_MICROSECONDS, JobRow, for_memory
 from zapomni_db.records import Job, JobCounts, JobState, NewJob
@@ -181,7 +181,7 @@ class FalkorDBJobs:
         which = "".join(f" AND j.{name} = ${name}" for name, value in wanted.items() if value is not None)
         found = await self._client.read(
             f"MATCH (j:Job) WHERE j.ws = $ws{which} RETURN {_COLUMNS} ORDER BY j.number DESC LIMIT $limit",
-            {"ws": workspace_id(workspace), "limit": max(0, limit), **wanted},
+            {"ws": workspace_id(workspace), "limit": limited(limit), **wanted},
         )
         return [JobRow(*row).job for row in found]
 

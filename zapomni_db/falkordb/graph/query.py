@@ -11,7 +11,7 @@ from zapomni_db.entity_names import SHORTEST_BEGINNING, key_of, name_score, word
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.facts import MOST_ALSO_CURRENT, MOST_EVIDENCE, entity_uid, uid_of
 from zapomni_db.falkordb.client import FalkorDBClient
-from zapomni_db.falkordb.cypher import name_of
+from zapomni_db.falkordb.cypher import limited, name_of
 from zapomni_db.falkordb.graph.subgraph import indexed_beginning, indexed_word
 from zapomni_db.falkordb.memories import state_of
 from zapomni_db.falkordb.transaction import workspace_id
@@ -160,7 +160,7 @@ async def related(client: FalkorDBClient, workspace: str, names: Sequence[str], 
     for distance in range(1, wanted.depth + 1):
         if not frontier or len(taken) >= wanted.limit:
             break
-        more = {"frontier": sorted(frontier), "limit": wanted.limit + len(taken)}
+        more = {"frontier": sorted(frontier), "limit": limited(wanted.limit + len(taken))}
         found = await client.read(f"{_AROUND} {which} {_STRONGEST}", asked | more)
         level = [row for row in found if row[0] not in taken]
         for row in level[: wanted.limit - len(taken)]:
@@ -179,7 +179,7 @@ async def facts(client: FalkorDBClient, workspace: str, after: str, limit: int) 
     if after and not start:
         raise InvalidInputError("after must be the id of the last fact of the page before")
     number = start[0][0] if start else 0
-    asked = {"ws": ws, "after": number, "mentioned": MENTIONED_WITH, "limit": max(0, limit)}
+    asked = {"ws": ws, "after": number, "mentioned": MENTIONED_WITH, "limit": limited(limit)}
     return await _read(client, workspace, await client.read(_FACTS, asked), None)
 
 
@@ -316,7 +316,7 @@ async def unread(
         "live": state_of(workspace_id(workspace), "live"),
         "extractor": check_text("extractor", extractor),
         "after": await _seq(client, workspace, after),
-        "limit": limit,
+        "limit": limited(limit),
     }
     found = await client.read(_UNREAD, asked)
     ((count,),) = await client.read(_UNREAD_COUNT, asked)
