@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from zapomni_db import values
+from zapomni_db.arrays import check_own_vector
 from zapomni_db.falkordb import documents, memories, sessions
 from zapomni_db.falkordb.add import add, insert, require_embedder
 from zapomni_db.falkordb.client import FalkorDBClient
@@ -56,6 +57,7 @@ async def _bring(tx: Transaction, memory: NewMemory, origin: Origin) -> Added:
     if origin.role:
         await sessions.next_turn(tx, row.conversation, row.created_at)
     if origin.vector is not None:
+        check_own_vector(origin.vector)
         documents.keep_vector(tx, row.uid, origin.vector)
     for extraction in origin.extractions:
         await bring(tx, row, memory.text, extraction)

@@ -19,8 +19,8 @@ _PAUSE = 0.05
 
 INDEXES: Mapping[str, tuple[str, ...]] = {
     "Workspace": ("id",),
-    "Memory": ("ws", "uid", "key", "state", "facets", "talk", "replaced_by", "second", "seq"),
-    "Chunk": ("ws", "uid", "live", "terms", "facets", "second", "pending", "memory"),
+    "Memory": ("ws", "uid", "key", "state", "facets", "talk", "successor", "second", "seq"),
+    "Chunk": ("ws", "uid", "live", "terms", "facets", "second", "pending"),
     "Event": ("memory",),
     "Job": ("ws", "uid", "ready", "taken", "done_at"),
     "Entity": ("ws", "uid", "words"),
