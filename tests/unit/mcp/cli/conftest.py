@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import OTHERS
 from zapomni_mcp.cli.root import cli
 
 BROKEN = Path(__file__).parents[3] / "broken_plugins"
@@ -49,7 +50,7 @@ print(json.dumps({"codes": codes, "modules": list(sys.modules)}), file=sys.stder
 def home(tmp_path, monkeypatch):
     """A home of its own for every test."""
     for name in os.environ:
-        if name.upper().startswith("ZAPOMNI_") or name in {"LOG_LEVEL", "COLUMNS", "FORCE_COLOR"}:
+        if name.upper().startswith("ZAPOMNI_") or name in {"COLUMNS", "FORCE_COLOR", *OTHERS}:
             monkeypatch.delenv(name)
     folder = tmp_path / "home"
     folder.mkdir()
