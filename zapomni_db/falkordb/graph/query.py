@@ -139,8 +139,8 @@ _ENDS: dict[Direction, str] = {
     "both": "",
 }
 _ALSO_CURRENT = f"""
-UNWIND $uids AS uid MATCH (e:Entity)-[r:REL {{uid: uid}}]->() WHERE r.until IS NULL OR r.until > $now
-WITH DISTINCT e, r.type AS type
+UNWIND $uids AS uid MATCH ()-[r:REL {{uid: uid}}]->() WHERE r.until IS NULL OR r.until > $now
+WITH DISTINCT startNode(r) AS e, r.type AS type
 MATCH (e)-[x:REL]->(o:Entity) WHERE x.type = type AND x.evidence > 0 AND {_IS_CURRENT} AND NOT x.uid IN $uids
 WITH x, e AS s, o RETURN {_RELATION} ORDER BY evidence DESC, latest DESC, number DESC LIMIT $limit
 """
@@ -148,7 +148,7 @@ _FACTS = f"""
 MATCH (s:Entity {{ws: $ws}})-[x:REL]->(o:Entity) WHERE x.number > $after AND x.evidence > 0 AND x.type <> $mentioned
 WITH x, s, o ORDER BY x.number LIMIT $limit RETURN {_RELATION} ORDER BY number
 """
-_NUMBER = "MATCH (s:Entity)-[x:REL {uid: $uid}]->() WHERE s.ws = $ws RETURN x.number"
+_NUMBER = "MATCH ()-[x:REL {uid: $uid}]->() WHERE startNode(x).ws = $ws RETURN x.number"
 
 
 async def related(client: FalkorDBClient, workspace: str, names: Sequence[str], wanted: Wanted) -> Surroundings:
@@ -213,8 +213,9 @@ def _now() -> int:
 
 _COLUMNS = 10  # of a relation, before those of its entities
 _NEWEST = 5 * MOST_EVIDENCE  # some may say the same with other dates
+# WITH makes the planner look each memory up; it would join with all of them.
 _EVIDENCE = f"""
-UNWIND $uids AS uid MATCH (v:Evidence {{relation: uid}}) MATCH (m:Memory {{uid: v.memory}}) WHERE m.state = $live
+UNWIND $uids AS uid MATCH (v:Evidence {{relation: uid}}) WITH uid, v MATCH (m:Memory {{uid: v.memory}}) WHERE m.state = $live
 WITH uid, v, m ORDER BY m.seq DESC, v.number
 WITH uid, collect([m.id, v.quote, v.start, v.end, v.extractor, v.basis])[..{_NEWEST}] AS pieces RETURN uid, pieces
 """

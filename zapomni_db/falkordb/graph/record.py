@@ -181,8 +181,9 @@ _CREATE_RELATION = (
 _CHANGE_RELATION = "MATCH ()-[x:REL {uid: r.uid}]->() SET x += r.set"
 _DROP_RELATION = "MATCH ()-[x:REL {uid: r.uid}]->() DELETE x"
 _DROP_ENTITY = "MATCH (e:Entity {uid: r.uid}) DETACH DELETE e"
+# WITH makes the planner look each memory up; it would join with all of them.
 _STATEMENTS = """
-UNWIND $uids AS uid MATCH (v:Evidence {relation: uid}) MATCH (m:Memory {uid: v.memory}) WHERE m.state = $live
+UNWIND $uids AS uid MATCH (v:Evidence {relation: uid}) WITH v MATCH (m:Memory {uid: v.memory}) WHERE m.state = $live
 RETURN v.relation, v.since, v.until, m.timestamp, m.created_at, m.seq, v.number, v.stated_at, v.replaces, m.uid AS memory, m.id
 """
 
