@@ -2,7 +2,8 @@
 
     stores.py [SIZES]
 
-The tests' own FalkorDB is started on this machine. No embedder is run: the vectors are random ones around some centres. A search
+Each figure is the median of the wall and, after it, the mean of the processor's time, client and server together: a busy machine
+tells more of itself by the first. The tests' own FalkorDB is started on this machine. No embedder is run: the vectors are random ones around some centres. A search
 is what the core asks of a store for one question: `term_counts`, `candidates` and `chunks`.
 """
 
@@ -15,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from zapomni_db.records import EmbedderIdentity, NewChunk, NewMemory, Question
 from zapomni_db.sqlite import SQLiteStore
 
 sys.path.append(str(Path(__file__).parents[1]))
-from tests.servers import falkordb
+from tests.servers import FalkorDBServer, falkordb
 
 SIZES = [int(size) for size in sys.argv[1:] if size.isdecimal()] or [1_000, 10_000, 100_000]
 EMBEDDER = EmbedderIdentity("benchmark", "none", 512)
@@ -52,8 +54,8 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as name, falkordb(Path(name) / "server") as server:
         for size in SIZES:
             urls = {"SQLite": f"sqlite://{name}/{size}.db", "FalkorDB": server.url(f"bench-{size}")}
-            table = Table("milliseconds, median (95 %)", *urls, title=f"{size:,} chunks")
-            columns = [await measured(url, size, texts) for url in urls.values()]
+            table = Table("milliseconds: wall, processor", *urls, title=f"{size:,} chunks")
+            columns = [await measured(url, size, texts, server) for url in urls.values()]
             for row in columns[0]:
                 table.add_row(row, *[column[row] for column in columns])
             console.print(table)
@@ -74,23 +76,36 @@ async def opened(url: str) -> AsyncIterator[Any]:
         await store.close()
 
 
-async def measured(url: str, size: int, texts: list[str]) -> dict[str, str]:
+async def measured(url: str, size: int, texts: list[str], server: FalkorDBServer) -> dict[str, str]:
     """The figures of one store at one size."""
+    with server.client() as other:
+        return await _measured(url, size, texts, partial(computing, other))
+
+
+def computing(other: Any) -> float:
+    """Seconds of the processor, of this process and of the server."""
+    told = other.info("cpu")
+    return time.process_time() + told["used_cpu_user"] + told["used_cpu_sys"]
+
+
+async def _measured(url: str, size: int, texts: list[str], spent: Callable[[], float]) -> dict[str, str]:
     new = list(memories(texts[: size + CALLS]))
     asked = questions(texts[:size], CALLS)
     async with opened(url) as store:
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), spent()
         for first in range(0, size, TOGETHER):
             await store.add("default", new[first : first + TOGETHER])
-        filling = time.perf_counter() - begun
+        filling = 1000 * (time.perf_counter() - begun) / size, 1000 * (spent() - before) / size
         end = await last_page(store)
         figures = {
-            "add": await timed([lambda one=one: store.add("default", [one]) for one in new[size:]]),
-            f"add, each of {TOGETHER} at once": f"{1000 * filling / size:.1f}",
-            "search": await timed([lambda text=text: search(store, text, NO_FILTER) for text in asked]),
-            "search, filter of 1 %": await timed([lambda text=text: search(store, text, RARE) for text in asked]),
-            "first page": await timed([lambda: store.list_memories("default") for _ in range(CALLS)]),
-            "last page": await timed([lambda: store.list_memories("default", after=end) for _ in range(CALLS)]),
+            "add": await timed([lambda one=one: store.add("default", [one]) for one in new[size:]], spent),
+            f"add, each of {TOGETHER} at once": f"{filling[0]:.1f}, {filling[1]:.1f}",
+            "search": await timed([lambda text=text: search(store, text, NO_FILTER) for text in asked], spent),
+            "search, filter of 1 %": await timed(
+                [lambda text=text: search(store, text, RARE) for text in asked], spent
+            ),
+            "first page": await timed([lambda: store.list_memories("default") for _ in range(CALLS)], spent),
+            "last page": await timed([lambda: store.list_memories("default", after=end) for _ in range(CALLS)], spent),
         }
     code = _MEMORY.format(folder=str(Path(__file__).parent), url=url)
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: ASYNC221 (nothing else runs)
@@ -144,15 +159,16 @@ async def resident(url: str) -> str:
     return f"{int(status.partition('VmRSS:')[2].split()[0]) // 1024}"
 
 
-async def timed(calls: list[Callable[[], Awaitable[Any]]]) -> str:
-    """The median and the 95th percentile of some calls, after a first one that does not count."""
+async def timed(calls: list[Callable[[], Awaitable[Any]]], spent: Callable[[], float]) -> str:
+    """The median of some calls, after a first one that does not count, and what they take of the processor."""
     seconds = []
-    for call in calls:
+    await calls[0]()
+    before = spent()
+    for call in calls[1:]:
         begun = time.perf_counter()
         await call()
         seconds.append(1000 * (time.perf_counter() - begun))
-    ordered = sorted(seconds[1:])
-    return f"{statistics.median(ordered):.1f} ({ordered[int(0.95 * len(ordered))]:.1f})"
+    return f"{statistics.median(seconds):.1f}, {1000 * (spent() - before) / len(seconds):.1f}"
 
 
 if __name__ == "__main__":
