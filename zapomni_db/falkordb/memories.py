@@ -97,6 +97,8 @@ class Memories:
         self._tx = tx
         self._rows: dict[str, Row] = {}
         self._before: dict[str, Row] = {}
+        self.inserted: set[str] = set()
+        """The uids of new memories."""
         tx.before_commit.append(self._write_changes)
 
     async def by_id(self, memory_id: str) -> Row | None:
@@ -133,6 +135,7 @@ class Memories:
     def insert(self, row: Row, text: str) -> None:
         """Write the node of a new memory."""
         self._rows[row.uid], self._before[row.uid] = row, replace(row)
+        self.inserted.add(row.uid)
         moment = {"moment": row.moment, "second": second_of(row.moment)}
         self._tx.write(_CREATE, {**row.properties(), **moment, "talk": talk_of(self._tx.name, row), "text": text})
         self._tx.workspace.kept += 1

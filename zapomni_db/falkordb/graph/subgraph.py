@@ -194,15 +194,17 @@ class Subgraph:
 
     async def speech(self, row: Row) -> Speech:
         """What a memory says."""
-        if row.uid not in self.speeches:
-            speech = self.speeches[row.uid] = Speech(row)
+        if row.uid in self.speeches:
+            return self.speeches[row.uid]
+        speech = self.speeches[row.uid] = Speech(row)
+        if row.uid not in memories_of(self.tx).inserted:
             speech.readers, mentions, said = await read_speech(self.tx.client, row.uid)
             for extractor, entity, name, kind, places in mentions:
                 speech.mentions.setdefault(extractor, {})[entity, name, kind] = places
             for extractor, piece in said:
                 speech.evidence.setdefault(extractor, []).append(piece)
-            speech.remember(was_live=memories_of(self.tx).was_live(row))
-        return self.speeches[row.uid]
+        speech.remember(was_live=memories_of(self.tx).was_live(row))
+        return speech
 
     async def look_up(self, uids: Iterable[str]) -> None:
         """Read those entities of these that are there."""
