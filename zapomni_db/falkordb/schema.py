@@ -28,7 +28,7 @@ INDEXES: Mapping[str, tuple[str, ...]] = {
     "Session": ("ws", "uid"),
 }
 """Indexed properties by label. Never 0, false or empty: after a restart FalkorDB does not find those."""
-RELATIONSHIP_INDEXES: Mapping[str, tuple[str, ...]] = {"REL": ("uid",)}
+RELATIONSHIP_INDEXES: Mapping[str, tuple[str, ...]] = {"REL": ("uid", "block", "over")}
 UNIQUE: Mapping[str, tuple[str, ...]] = {
     "Workspace": ("id",),
     "Memory": ("uid", "key"),

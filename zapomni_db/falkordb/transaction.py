@@ -35,14 +35,15 @@ class Workspace:
     Chunks have a vector in a property `v0`, `v1`... for each embedder; `embedders` names the embedder of each number,
     `weights` has its weight, and `serving` is the number of the one that serves, -1 without any. `version` counts the writes,
     `kept` all memories; `memories`, `chunks` and `length` (in terms) are those of live memories; `oldest` and `newest` bound
-    the seconds of all memories.
+    the seconds of all memories. `entities`, `mentions`, `facts` and `together` (co-mentions) are those of live memories.
     """
 
     version: int = 0
     memory_seq: int = 0
     chunk_seq: int = 0
     event_seq: int = 0
-    relation_seq: int = 0
+    fact_seq: int = 0
+    together_seq: int = 0
     session_seq: int = 0
     kept: int = 0
     memories: int = 0
@@ -50,6 +51,10 @@ class Workspace:
     length: int = 0
     oldest: int = 0
     newest: int = 0
+    entities: int = 0
+    mentions: int = 0
+    facts: int = 0
+    together: int = 0
     serving: int = -1
     embedders: list[EmbedderIdentity | None] = field(default_factory=list)
     weights: list[VectorWeight | None] = field(default_factory=list)

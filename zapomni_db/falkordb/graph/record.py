@@ -20,11 +20,12 @@ from zapomni_db.falkordb.graph.subgraph import (
     Speech,
     Subgraph,
     Uses,
+    block_of,
     read_speech,
     subgraph_of,
 )
 from zapomni_db.falkordb.memories import Row, memories_of, state_of
-from zapomni_db.falkordb.transaction import Transaction
+from zapomni_db.falkordb.transaction import Transaction, Workspace
 from zapomni_db.records import STATED, Extraction, FactsStated, NewFact
 from zapomni_db.timeline import Period, Statement, timeline
 
@@ -217,6 +218,7 @@ async def settle(tx: Transaction, turned: Iterable[Row]) -> int:
 
 def _count(graph: Subgraph, speeches: Iterable[Speech]) -> None:
     """Count what memories add now instead of what they added before."""
+    workspace = graph.tx.workspace
     for speech in speeches:
         before, after = speech.spoke, speech.speaks()
         uses_before, uses = speech.uses_before, speech.uses()
@@ -228,8 +230,11 @@ def _count(graph: Subgraph, speeches: Iterable[Speech]) -> None:
             spelling.places += after.places[which] - before.places[which]
         for uid in {**uses_before.memories, **uses.memories}:
             entity = graph.entities[uid]
+            was_shown, mentions = entity.memories > 0, after.mentions[uid] - before.mentions[uid]
             entity.memories += after.memories[uid] - before.memories[uid]
-            entity.mentions += after.mentions[uid] - before.mentions[uid]
+            entity.mentions += mentions
+            workspace.mentions += mentions
+            workspace.entities += (entity.memories > 0) - was_shown
 
 
 def _write_entity(tx: Transaction, entity: EntityNode) -> None:
@@ -297,7 +302,9 @@ async def _write_relations(graph: Subgraph, speeches: Sequence[Speech], lines: I
     relations = [one for one in graph.relations.values() if one.uid in times]  # new ones as they were met
     were_current = [one for one in relations if one.is_current(graph.tx.now)]
     for one in relations:
+        was_shown = one.evidence > 0
         one.evidence, one.until = times[one.uid]["evidence"], times[one.uid]["until"]
+        _count_relation(graph.tx.workspace, one, (one.evidence > 0) - was_shown)
         _write_relation(graph.tx, one, times[one.uid])
     return sum(not one.is_current(graph.tx.now) for one in were_current)
 
@@ -342,12 +349,29 @@ def _times(statements: Sequence[Statement], periods: Sequence[Period], memory_id
     }
 
 
+def _count_relation(workspace: Workspace, relation: RelationNode, more: int) -> None:
+    if relation.is_together:
+        workspace.together += more
+    else:
+        workspace.facts += more
+
+
 def _write_relation(tx: Transaction, relation: RelationNode, times: Mapping[str, Any]) -> None:
-    kept = {"uses": relation.uses, **times}
+    is_over = relation.evidence > 0 and relation.until is not None
+    kept = {"uses": relation.uses, **times, "over": tx.ws if is_over else None}
     if not relation.is_new:
         body = _CHANGE_RELATION if relation.uses else _DROP_RELATION
         tx.write(body, {"uid": relation.uid, "set": kept})
     elif relation.uses:
-        tx.workspace.relation_seq += 1
-        kept |= {"uid": relation.uid, "type": relation.type, "number": tx.workspace.relation_seq}
+        kept |= {"uid": relation.uid, "type": relation.type, **_numbered(tx, relation)}
         tx.write(_CREATE_RELATION, {"subject": relation.subject, "object": relation.object, "set": kept})
+
+
+def _numbered(tx: Transaction, relation: RelationNode) -> dict[str, Any]:
+    """Its number: facts and co-mentions are numbered in the order in which they were met, each for themselves."""
+    workspace = tx.workspace
+    if relation.is_together:
+        workspace.together_seq += 1
+        return {"number": workspace.together_seq}
+    workspace.fact_seq += 1
+    return {"number": workspace.fact_seq, "block": block_of(tx.ws, workspace.fact_seq)}

@@ -13,6 +13,7 @@ from zapomni_db.falkordb.client import FalkorDBClient
 from zapomni_db.falkordb.cypher import name_of
 from zapomni_db.falkordb.memories import Row, memories_of
 from zapomni_db.falkordb.transaction import Transaction
+from zapomni_db.records import MENTIONED_WITH
 
 Spelling = tuple[str, str, str]  # uid of the entity, name, type
 
@@ -93,6 +94,11 @@ class RelationNode:
     evidence: int = 0
     until: int | None = None
     is_new: bool = True
+
+    @property
+    def is_together(self) -> bool:
+        """Whether it only says that both are mentioned together."""
+        return self.type == MENTIONED_WITH
 
     def is_current(self, now: int) -> bool:
         """Whether it is shown and not over."""
@@ -268,6 +274,14 @@ def subgraph_of(tx: Transaction) -> Subgraph:
         tx.state["graph"] = Subgraph(tx)
     found: Subgraph = tx.state["graph"]
     return found
+
+
+BLOCK = 1000  # facts whose numbers make one block
+
+
+def block_of(ws: str, number: int) -> str:
+    """The block of facts that a number is in, as it is indexed: pages of facts are read by blocks."""
+    return f"{ws}/{number // BLOCK}"
 
 
 def indexed_words(ws: str, key: str) -> list[str]:
