@@ -164,7 +164,7 @@ class Memories:
 
     async def _write_changes(self) -> None:
         """Write what changed, at the end of the transaction."""
-        from zapomni_db.falkordb.graph.record import settle
+        from zapomni_db.falkordb.graph.timeline import settle
 
         for uid, row in self._rows.items():
             before = self._before[uid]
