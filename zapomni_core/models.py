@@ -128,6 +128,8 @@ class EngineStats:
     location: str
     embedder: EmbedderIdentity | None
     workspaces: tuple[str, ...]
+    store_details: Mapping[str, Any] = field(default_factory=dict)
+    store_warnings: tuple[str, ...] = ()
     avg_query_latency_ms: float | None = None
     jobs: JobCounts | None = None
     llm: Mapping[str, Any] | None = None

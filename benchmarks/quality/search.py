@@ -1,4 +1,4 @@
-"""Stores a set of memories in SQLite, asks its questions of the real engine, and keeps what came back."""
+"""Stores a set of memories, asks its questions of the real engine, and keeps what came back."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.search import answer, score, search
 from zapomni_core.search.score import Scored
 from zapomni_db.arrays import Vector
-from zapomni_db.sqlite import SQLiteStore
+from zapomni_db.store import MemoryStore
 
 DEPTH = 10
 POOLED = "pooled"
@@ -137,10 +137,10 @@ class Set:
     _ids: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     @classmethod
-    async def load(cls, folder: Path, store: Path, cache: Path, *, pooled: bool = False) -> "Set":
+    async def load(cls, folder: Path, store: MemoryStore, cache: Path, *, pooled: bool = False) -> "Set":
         """Store the memories of a folder: each workspace by itself, and chats, or any set if `pooled`, also in one."""
         embedder = CachedEmbedder(cache)
-        engine = MemoryEngine(store=SQLiteStore(store), embedder=embedder)
+        engine = MemoryEngine(store=store, embedder=embedder)
         loaded = cls(folder.name, engine, embedder, read(folder / "memories.jsonl"), read(folder / "questions.jsonl"))
         workspaces = {memory["workspace"] for memory in loaded.memories}
         together = len(workspaces) > 1 and (pooled or loaded.is_chats)

@@ -30,6 +30,7 @@ from zapomni_db.records import Change
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
+    from zapomni_db import FalkorDBClient
     from zapomni_db.arrays import Vector
     from zapomni_db.records import Event, Extraction, Job, Memory, NewJob, Order, Page, State
     from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore
@@ -44,7 +45,8 @@ class MemoryEngine:
 
     Settings instead of components are those of new components; without either, the user's settings are used, from the
     settings file and the environment, as the server does. A store, an embedder or an extractor that is given is used instead
-    of the one in the settings. Nothing is built or opened before the first awaited method; `close` closes the components.
+    of the one in the settings; `db` is a FalkorDB that is used as the store. Nothing is built or opened before the first
+    awaited method; `close` closes the components.
     """
 
     def __init__(
@@ -53,10 +55,15 @@ class MemoryEngine:
         workspace: str | None = None,
         *,
         providers: Providers | None = None,
+        db: "FalkorDBClient | None" = None,
         store: "MemoryStore | None" = None,
         embedder: "Embedder | None" = None,
         extractor: "Extractor | None" = None,
     ) -> None:
+        if db is not None:
+            from zapomni_db.falkordb import FalkorDBStore
+
+            store = FalkorDBStore(db)
         if not isinstance(components, Components):
             components = Components(components, providers, store=store, embedder=embedder, extractor=extractor)
         self.components = components
@@ -409,6 +416,11 @@ class MemoryEngine:
         """The problems that keep the store from being read or written now, a sentence each. Fast."""
         return await (await self._store()).health()
 
+    @property
+    def has_file_store(self) -> bool:
+        """Whether the store is a file, which can be checked, backed up and restored here."""
+        return hasattr(self.components.store, "restore_backup")
+
     async def check(self) -> list[str]:
         """The problems of the stored data, a sentence each. Slow: it looks at every text and vector."""
         return await self._file_store.check()
@@ -424,7 +436,7 @@ class MemoryEngine:
     @property
     def _file_store(self) -> "FileStore":
         store: Any = self.components.store
-        if not hasattr(store, "restore_backup"):
+        if not self.has_file_store:
             raise ConfigurationError(
                 f"the store '{self.components.store_name}' is no file; back it up and check it with its own tools"
             )
@@ -457,6 +469,8 @@ class MemoryEngine:
             location=stored.location,
             embedder=stored.embedder,
             workspaces=(self.workspace,) if _call_workspace() else stored.workspaces,
+            store_details=stored.details,
+            store_warnings=stored.warnings,
             avg_query_latency_ms=self.components.search_milliseconds,
             plugins=host.plugins,
             calls=host.calls,
