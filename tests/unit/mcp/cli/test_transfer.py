@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.mcp.cli.conftest import finish, on_a_terminal
+from .conftest import finish
 
 
 @pytest.fixture
@@ -67,12 +67,12 @@ def test_an_export_does_not_overwrite_the_store(zapomni, document, filled):
     assert document("get", filled[1])["text"] == "new word"
 
 
-def test_what_only_a_person_can_decide_is_asked_for(zapomni, filled, start, embedders):
+def test_what_only_a_person_can_decide_is_asked_for(zapomni, filled, zapomni_on_terminal):
     assert zapomni("export", "--json").exit_code == 2
     assert zapomni("import", "missing.jsonl").exit_code == 2
-    code, _, errors = on_a_terminal(start, "--plugin", embedders, "import")
-    assert code == 2
-    assert "file" in errors
+    result = zapomni_on_terminal("import")
+    assert result.exit_code == 2
+    assert "field required: file" in result.stderr
 
 
 def test_a_broken_line_is_named_with_what_was_imported_before(zapomni, filled):
