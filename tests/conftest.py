@@ -3,9 +3,12 @@
 import os
 import signal
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.servers import FalkorDBServer, UnavailableError, falkordb, falkordb_programs
 
 # A busy machine is no failure; fixtures that examples share are meant to be shared.
 _SUPPRESSED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -35,6 +38,34 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
         for kind in ("CONFIG", "DATA", "CACHE"):
             patch.setenv(f"XDG_{kind}_HOME", str(folder / kind.lower()))
         yield
+
+
+@pytest.fixture(scope="session")
+def falkordb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FalkorDBServer]:
+    """A FalkorDB that the tests of this process share. With CI=true it must be there; elsewhere tests are skipped without it."""
+    try:
+        falkordb_programs()
+    except UnavailableError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    with falkordb(tmp_path_factory.mktemp("falkordb")) as server:
+        yield server
+
+
+@pytest.fixture
+def falkordb_url(falkordb_server: FalkorDBServer) -> Iterator[str]:
+    """The address of a graph that is empty, and deleted after the test."""
+    graph = f"test-{uuid4().hex}"
+    yield falkordb_server.url(graph)
+    with falkordb_server.client() as client:
+        client.delete(graph)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that need a database server."""
+    if "falkordb_server" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.stores)
 
 
 @pytest.hookimpl(trylast=True)

