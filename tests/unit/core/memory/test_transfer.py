@@ -31,11 +31,25 @@ QUESTIONS = [
 DIMENSION = 3
 
 
-@pytest.fixture(params=["sqlite to sqlite"])
+between_stores = pytest.mark.parametrize(
+    "urls",
+    [
+        "sqlite to sqlite",
+        pytest.param("sqlite to falkordb", marks=pytest.mark.stores),
+        pytest.param("falkordb to sqlite", marks=pytest.mark.stores),
+    ],
+    indirect=True,
+)
+
+
+@pytest.fixture
 def urls(request, tmp_path):
     """The addresses of two empty stores, from which and to which memories move."""
-    made = {"sqlite": lambda name: f"sqlite://{tmp_path}/{name}.db"}
-    source, target = request.param.split(" to ")
+    made = {
+        "sqlite": lambda name: f"sqlite://{tmp_path}/{name}.db",
+        "falkordb": lambda _: request.getfixturevalue("falkordb_url"),
+    }
+    source, target = getattr(request, "param", "sqlite to sqlite").split(" to ")
     return made[source]("source"), made[target]("target")
 
 
@@ -145,6 +159,7 @@ async def imported(engine, content):
     return counted.stored, counted.existing, counted.sessions
 
 
+@between_stores
 async def test_the_answers_are_the_same_after_export_wipe_and_import_and_back(urls):
     source, target = urls
     async with opened(source) as engine:
@@ -168,6 +183,7 @@ async def test_the_answers_are_the_same_after_export_wipe_and_import_and_back(ur
         assert await answers(engine) == before
 
 
+@between_stores
 async def test_importing_twice_changes_nothing(urls):
     source, target = urls
     async with opened(source) as engine:
@@ -180,6 +196,7 @@ async def test_importing_twice_changes_nothing(urls):
         assert without_moment(await exported(engine)) == without_moment(before)
 
 
+@between_stores
 async def test_importing_where_everything_is_changes_nothing(urls):
     source, _ = urls
     async with opened(source) as engine:
@@ -189,6 +206,7 @@ async def test_importing_where_everything_is_changes_nothing(urls):
         assert without_moment(await exported(engine)) == without_moment(content)
 
 
+@between_stores
 async def test_an_import_that_failed_in_the_middle_is_continued(urls):
     """As one that was killed: only whole batches are there."""
     source, target = urls
@@ -205,6 +223,7 @@ async def test_an_import_that_failed_in_the_middle_is_continued(urls):
         assert await answers(engine) == before
 
 
+@between_stores
 async def test_an_equal_memory_with_another_id_is_found_and_what_it_replaced_points_to_it(urls):
     source, target = urls
     async with opened(source) as engine:
@@ -256,6 +275,7 @@ async def test_waiting_jobs_are_counted_and_stay(urls):
         assert (await engine.jobs.counts(engine.workspace)).queued == 0
 
 
+@between_stores
 async def test_what_was_purged_is_not_exported_and_what_was_deleted_comes_as_deleted(urls):
     source, target = urls
     async with opened(source) as engine:
@@ -379,6 +399,7 @@ async def test_a_store_without_sessions_says_so(urls):
         await imported(engine, content)
 
 
+@between_stores
 async def test_own_vectors_come_back_bit_by_bit(urls):
     numbers = np.random.default_rng(7).standard_normal(1536).astype(np.float32)
     async with opened(urls[0]) as engine:
