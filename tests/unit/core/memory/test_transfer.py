@@ -109,7 +109,8 @@ async def answers(engine):
         for at in (None, MAY, AUGUST - timedelta(days=1), AUGUST)
     }
     return {
-        "hits": [[(hit.memory_id, hit.text, hit.similarity_score) for hit in one.hits] for one in found],
+        "hits": [[(hit.memory_id, hit.text) for hit in one.hits] for one in found],
+        "scores": [[hit.similarity_score for hit in one.hits] for one in found],
         "memories": [
             (one.id, one.text, one.metadata, one.created_at, one.deleted_at, one.replaces, one.replaced_by, one.key)
             for one in page.memories
@@ -145,6 +146,13 @@ async def answers(engine):
     }
 
 
+async def check_answers(engine, before):
+    """The answers are those that another store gave, whose vectors may have another precision."""
+    now = await answers(engine)
+    assert now.pop("scores") == [pytest.approx(scores, abs=0.001) for scores in before["scores"]]
+    assert now == {key: value for key, value in before.items() if key != "scores"}
+
+
 async def exported(engine):
     """The lines of a workspace."""
     file = io.BytesIO()
@@ -171,16 +179,16 @@ async def test_the_answers_are_the_same_after_export_wipe_and_import_and_back(ur
     async with opened(target) as engine:
         stored, existing, sessions = await imported(engine, content)
         assert (stored > 2 * BATCH, existing, sessions) == (True, 0, 1)
-        assert await answers(engine) == before
+        await check_answers(engine, before)
         again = await exported(engine)
         assert await problems(engine.memories) == []
     assert without_moment(again) == without_moment(content)
     async with opened(source, "another") as engine:
         await imported(engine, again)
-        assert await answers(engine) == before
+        await check_answers(engine, before)
         assert await problems(engine.memories) == []
     async with opened(source) as engine:
-        assert await answers(engine) == before
+        await check_answers(engine, before)
 
 
 @between_stores
@@ -220,7 +228,7 @@ async def test_an_import_that_failed_in_the_middle_is_continued(urls):
         stored, existing, _ = await imported(engine, content)
         assert stored
         assert existing
-        assert await answers(engine) == before
+        await check_answers(engine, before)
 
 
 @between_stores
@@ -426,6 +434,8 @@ class Failing(HashingEmbedder):
 
 
 def without_moment(content):
-    """The lines, but for when they were written."""
-    header, *lines = content.splitlines()
-    return {**json.loads(header), "created_at": "", "workspace": ""}, lines
+    """The lines, but for when they were written and for the order of entities, which does not count."""
+    header, *lines = map(json.loads, content.splitlines())
+    for one in [found for line in lines for found in line.get("extractions", ())]:
+        one["entities"].sort(key=str)
+    return {**header, "created_at": "", "workspace": ""}, lines
