@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 
 import pytest
 
-from .conftest import finish
+from .conftest import finish, shown_on_a_terminal
 
 
 @pytest.fixture
@@ -113,6 +114,18 @@ def test_an_import_that_is_killed_is_continued(zapomni, document, start, embedde
     assert (result["stored"], result["existing"]) == (300 - there, there)
     listed = zapomni("list", "--workspace", "garden", "--json", "--limit", "100").stdout
     assert len(json.loads(listed)["memories"]) == 100
+
+
+def test_progress_is_shown_on_a_terminal(zapomni, remember, start, embedders):
+    remember("word")
+    header, memory, end = zapomni("export").stdout.splitlines(keepends=True)
+    many = [
+        memory.replace('"id":"', f'"id":"{number}-').replace('"key":"', f'"key":"{number}-') for number in range(70)
+    ]
+    given = "".join([header, *many, end])
+    shown = shown_on_a_terminal(start, "--plugin", embedders, "import", "--workspace", "garden", "-", given=given)
+    assert re.search(r"imported \d+ of \d+ memories", shown)
+    assert "Imported" not in shown, "the result goes to standard output"
 
 
 def test_a_reader_that_goes_away_ends_an_export_quietly(start, embedders, zapomni, remember):
