@@ -19,8 +19,6 @@ settings.load_profile("zapomni")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = {"e2e", "faults", "packaging", "test_docs.py"}
-MEASURED = {"test_demo.py", "test_serve.py", "test_shutdown.py"}
-"""Tests of code that only programs run. Their programs are measured by coverage; others start faster without it."""
 COVERAGE = "COVERAGE_PROCESS_CONFIG"
 
 OTHERS = {"LOG_LEVEL", "FALKORDB_HOST", "FALKORDB_PORT", "GRAPH_NAME"}
@@ -74,12 +72,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: SLOW.isdisjoint(item.path.parts))
 
 
-_coverage: list[str] = []
+@pytest.fixture(scope="session", autouse=True)
+def measured() -> Iterator[dict[str, str]]:
+    """The variable with which coverage measures a program. Only a few tests pass it on: without it programs start faster."""
+    variables = {COVERAGE: os.environ[COVERAGE]} if COVERAGE in os.environ else {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(COVERAGE, raising=False)
+        yield variables
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> None:
-    """Tell coverage to measure the programs of some tests only."""
-    _coverage.extend(filter(None, [os.environ.pop(COVERAGE, None)]))
-    if _coverage and item.path.name in MEASURED:
-        os.environ[COVERAGE] = _coverage[0]
+@pytest.fixture
+def measured_programs(measured: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage measures the programs that the test starts."""
+    for name, value in measured.items():
+        monkeypatch.setenv(name, value)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zapomni_core.extraction import Extractor
     from zapomni_core.jobs.kinds import JobKind
     from zapomni_db.falkordb import FalkorDBStore
+    from zapomni_db.records import EmbedderIdentity
     from zapomni_db.sqlite import SQLiteStore
 
 log = logging.getLogger("zapomni.providers")
@@ -36,15 +37,18 @@ _NEEDED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderContext:
-    """The argument of a factory: the user's settings, and for a store its URL, or None for the provider's default location."""
+    """The argument of a factory: the user's settings; for a store its URL, or None for the provider's default location; for
+    an embedder the identity that a workspace has recorded, or None for a new workspace.
+    """
 
     settings: Settings
     url: str | None = None
+    recorded: "EmbedderIdentity | None" = None
 
     @classmethod
-    def of(cls, kind: Kind, settings: Settings) -> Self:
+    def of(cls, kind: Kind, settings: Settings, recorded: "EmbedderIdentity | None" = None) -> Self:
         """The context for a factory of that kind."""
-        return cls(settings=settings, url=settings.store if kind == "store" else None)
+        return cls(settings=settings, url=settings.store if kind == "store" else None, recorded=recorded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +98,13 @@ class Providers:
             raise ConfigurationError(problem)
         return self._owned[kind, name][1]
 
-    def make(self, kind: Kind, name: str, settings: Settings) -> Any:
+    def make(self, kind: Kind, name: str, settings: Settings, recorded: "EmbedderIdentity | None" = None) -> Any:
         """Build the component of that name; ConfigurationError if there is none or it lacks what its kind must have."""
         provider = self.get(kind, name)
-        if (kind, name) in self._built_ahead:
+        if (kind, name) in self._built_ahead and recorded is None:
             return self._built_ahead.pop((kind, name))
         try:
-            return _make(provider, self.owner(provider), settings)
+            return _make(provider, self.owner(provider), ProviderContext.of(kind, settings, recorded))
         except UnusableComponentError as error:
             log.exception("part_cannot_be_used", extra={"cause": error.in_full})
             raise
@@ -112,7 +116,8 @@ class Providers:
         """
         provider = self.get(kind, name)
         try:
-            self._built_ahead[kind, name] = _make(provider, self.owner(provider), settings)
+            context = ProviderContext.of(kind, settings)
+            self._built_ahead[kind, name] = _make(provider, self.owner(provider), context)
         except UnusableComponentError as error:
             return error.in_full
         except ConfigurationError as error:
@@ -160,9 +165,9 @@ def _log_failed_close(component: Any, error: BaseException) -> None:
     log.error("part_did_not_close", exc_info=error, extra={"part": type(component).__name__})
 
 
-def _make(provider: Provider, plugin: str | None, settings: Settings) -> Any:
+def _make(provider: Provider, plugin: str | None, context: ProviderContext) -> Any:
     try:
-        component = provider.factory(ProviderContext.of(provider.kind, settings))
+        component = provider.factory(context)
         flaw = _flaw(provider, component)
     except ConfigurationError:
         raise
@@ -265,6 +270,21 @@ def make_default_embedder(_context: ProviderContext) -> "Embedder":
     return DefaultEmbedder()
 
 
+def make_ollama_embedder(context: ProviderContext) -> "Embedder":
+    """The embedder that asks Ollama."""
+    from zapomni_core.embedding.remote import make_remote
+
+    return make_remote("ollama", context.settings.embedding.ollama, context.recorded)
+
+
+def make_openai_embedder(context: ProviderContext) -> "Embedder":
+    """The embedder that asks OpenAI, or a server that speaks its protocol."""
+    from zapomni_core.embedding.remote import make_remote
+
+    settings = context.settings.embedding.openai
+    return make_remote("openai", settings, context.recorded, dimensions=settings.dimensions)
+
+
 def make_llm_extractor(context: ProviderContext) -> "Extractor":
     """The extractor that asks the language model of the settings."""
     from zapomni_core.extraction.llm import LLMExtractor
@@ -293,6 +313,13 @@ BUILT_IN = (
     Provider(kind="store", name="falkordbs", factory=make_falkordb_store, summary="The same, with TLS."),
     Provider(
         kind="embedder", name="default", factory=make_default_embedder, summary="Multilingual, offline, 16 languages."
+    ),
+    Provider(kind="embedder", name="ollama", factory=make_ollama_embedder, summary="A model that Ollama serves."),
+    Provider(
+        kind="embedder",
+        name="openai",
+        factory=make_openai_embedder,
+        summary="OpenAI, or any server that speaks its protocol.",
     ),
     Provider(
         kind="extractor", name="llm", factory=make_llm_extractor, summary="By the language model of the settings."

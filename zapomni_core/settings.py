@@ -166,6 +166,52 @@ class LLMSettings(_Table):
     )
 
 
+class EndpointSettings(_Table):
+    """An embedder on the network."""
+
+    base_url: str | None = Field(None, description="Where the provider listens; unset, the provider's usual address.")
+    model: str | None = Field(
+        None,
+        description="The embedding model, as the provider knows it. Unset: the one that made the workspace's vectors, else a usual one.",
+    )
+    api_key: SecretStr | None = Field(
+        None, description='The key for the provider; `{ env = "NAME" }` in the file takes it from a variable.'
+    )
+    timeout_seconds: Seconds = Field(
+        30,
+        description=(
+            "How long one request may take, with everything that is tried again, in seconds. "
+            "A search and a call of `add_memory` wait for at most five."
+        ),
+    )
+    batch_texts: Annotated[int, Field(ge=1, le=2048)] = Field(32, description="The most texts in one request.")
+    parallel_requests: Annotated[int, Field(ge=1, le=64)] = Field(
+        4, description="The most requests at the same time, when many texts are embedded."
+    )
+
+
+class OllamaEmbedderSettings(EndpointSettings):
+    """The embedder `ollama`. `OLLAMA_HOST` and `EMBEDDING_MODEL` are other names for `base_url` and `model`."""
+
+
+class OpenAIEmbedderSettings(EndpointSettings):
+    """The embedder `openai`: OpenAI itself, or any server that speaks its protocol.
+
+    OpenAI itself takes its key from `OPENAI_API_KEY` too; no other server is sent that one.
+    """
+
+    dimensions: Annotated[int, Field(ge=1, le=65_536)] | None = Field(
+        None, description="The dimensions to ask for, where the model offers several."
+    )
+
+
+class EmbeddingSettings(_Table):
+    """Embedders on the network, each with a table of its own. `embedder` chooses one."""
+
+    ollama: OllamaEmbedderSettings = Field(OllamaEmbedderSettings(), description="The embedder `ollama`.")
+    openai: OpenAIEmbedderSettings = Field(OpenAIEmbedderSettings(), description="The embedder `openai`.")
+
+
 class PluginsSettings(_Table):
     """Which plugins are loaded, and in one table per plugin its own settings."""
 
@@ -254,6 +300,7 @@ class Settings(_Table):
             "memory without entities, `queue_retry` adds it and extracts them later."
         ),
     )
+    embedding: EmbeddingSettings = Field(EmbeddingSettings(), description="Embedders on the network.")
     telemetry: TelemetrySettings = Field(TelemetrySettings(), description="Traces and metrics by OpenTelemetry.")
     plugins: PluginsSettings = Field(
         PluginsSettings(), repr=False, description="Which plugins are loaded, and their own settings."

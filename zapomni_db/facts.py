@@ -292,7 +292,7 @@ def _relation(subject: str, target: str, *columns: Any) -> NewRelation:
 
 
 class Contribution(NamedTuple):
-    """What a live memory adds: to entities, to the uses of spellings, and to their places."""
+    """The contribution of a live memory: to entities, to the uses of spellings, and to their places."""
 
     memories: Counter[Any]
     mentions: Counter[Any]

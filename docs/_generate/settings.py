@@ -7,13 +7,23 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from zapomni_core.settings import LLMSettings, PluginsSettings, Settings, TelemetrySettings, ToolSettings
+from zapomni_core.settings import (
+    LLMSettings,
+    OllamaEmbedderSettings,
+    OpenAIEmbedderSettings,
+    PluginsSettings,
+    Settings,
+    TelemetrySettings,
+    ToolSettings,
+)
 
 TABLES: dict[str, tuple[str, type[BaseModel]]] = {
     "": ("Top level", Settings),
     "plugins.": ("`[plugins]`", PluginsSettings),
     "tools.NAME.": ("`[tools.NAME]`", ToolSettings),
     "llm.": ("`[llm]`", LLMSettings),
+    "embedding.ollama.": ("`[embedding.ollama]`", OllamaEmbedderSettings),
+    "embedding.openai.": ("`[embedding.openai]`", OpenAIEmbedderSettings),
     "telemetry.": ("`[telemetry]`", TelemetrySettings),
 }
 _INSIDE = {prefix.partition(".")[0] for prefix in TABLES}

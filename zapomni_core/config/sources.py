@@ -99,15 +99,19 @@ def leaves_of_variables(variables: Mapping[str, str], problems: list[str]) -> Le
 
 
 def usual_key(leaves: Leaves, variables: Mapping[str, str]) -> Leaves:
-    """Return OPENAI_API_KEY as the key if the provider is openai and no key is set.
+    """Return OPENAI_API_KEY as the key where no key is set: of the language model if its provider is openai, and of the
+    embedder openai if its address is OpenAI's own.
 
     No other provider gets it, and a key in the file is kept, because it belongs to the address in the file.
     """
-    path = ("llm", "api_key")
-    chosen = leaves.get(("llm", "provider"), Leaf(None, "")).value == "openai"
-    if not chosen or path in leaves or OPENAI_API_KEY not in variables:
+    if OPENAI_API_KEY not in variables:
         return {}
-    return {path: Leaf(variables[OPENAI_API_KEY], OPENAI_API_KEY)}
+    takes_it = {
+        ("llm", "api_key"): leaves.get(("llm", "provider"), Leaf(None, "")).value == "openai",
+        ("embedding", "openai", "api_key"): ("embedding", "openai", "base_url") not in leaves,
+    }
+    key = Leaf(variables[OPENAI_API_KEY], OPENAI_API_KEY)
+    return {path: key for path, takes in takes_it.items() if takes and path not in leaves}
 
 
 def _exported(variables: Mapping[str, str]) -> Iterator[tuple[KeyPath, Leaf]]:
@@ -162,7 +166,9 @@ def dotted(path: KeyPath) -> str:
 def is_table(path: KeyPath) -> bool:
     """Whether the model has a table at this path, not a value: `[llm]`, `[tools.NAME]`."""
     match path:
-        case ("llm" | "telemetry" | "plugins" | "tools" | "rename",) | ("plugins" | "tools" | "rename", _):
+        case ("llm" | "embedding" | "telemetry" | "plugins" | "tools" | "rename",):
+            return True
+        case ("plugins" | "tools" | "rename", _) | ("embedding", "ollama" | "openai"):
             return True
     return False
 

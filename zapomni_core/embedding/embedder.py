@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -108,14 +109,15 @@ async def in_batches(
     prefix = profile.query_prefix if query else profile.passage_prefix
     batches, done = _batches(_cut(texts, profile), profile), 0
 
-    async def work() -> None:
+    async def work(most: int | None = None) -> None:
         nonlocal done
-        for start, batch in batches:  # shared by the tasks
+        for start, batch in islice(batches, most):  # shared by the tasks
             vectors[start : start + len(batch)] = await encode([prefix + text for text in batch])
             done += len(batch)
             if on_batch:
                 await on_batch(done, len(texts))
 
+    await work(1)  # alone: a circuit breaker that is half open allows one call
     await _in_parallel(work, profile.parallel_batches)
     return vectors
 

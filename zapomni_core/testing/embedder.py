@@ -31,9 +31,10 @@ class HashingEmbedder:
         """There is nothing to close."""
 
     async def _encode(self, texts: list[str]) -> Vector:
-        return np.stack([self._vector(text) for text in texts])
+        return np.stack([self.vector(text) for text in texts])
 
-    def _vector(self, text: str) -> Vector:
+    def vector(self, text: str) -> Vector:
+        """The vector of one text."""
         hashes = np.fromiter(
             (crc32(feature.encode("utf-8", "surrogatepass")) for feature in _features(text)), np.uint32
         )

@@ -1,4 +1,5 @@
-"""An HTTP server with the protocols of Ollama and OpenAI, whose answers and failures a test chooses.
+"""An HTTP server with the protocols of Ollama and OpenAI, for questions and for embeddings; a test chooses its answers and
+failures.
 
 ```python
 with LLMServer(answer({"entities": []})) as server:
@@ -6,6 +7,8 @@ with LLMServer(answer({"entities": []})) as server:
     ...  # ask server.url (Ollama) or server.url + "/v1" (OpenAI)
     assert server.count == 3
 ```
+
+`LLMServer(vectors(64))` stands in for an embedder; the failures are the same.
 
 It runs in a thread of its own, for tests that are async and tests that are not, and for other processes.
 """
@@ -35,12 +38,17 @@ class LLMRequest:
     @property
     def protocol(self) -> Literal["ollama", "openai"]:
         """The protocol of the request."""
-        return "ollama" if self.path == "/api/chat" else "openai"
+        return "ollama" if self.path.startswith("/api/") else "openai"
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to embed."""
+        return list(self.body["input"])
 
     @property
     def prompt(self) -> str:
-        """The text of the last message."""
-        return str(self.body["messages"][-1]["content"])
+        """The text of the last message, or the texts to embed."""
+        return str(self.body["messages"][-1]["content"]) if "messages" in self.body else "\n".join(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,34 @@ def stall(then: Behaviour | None = None) -> Behaviour:
 def cut(*, inside: bool = False) -> Behaviour:
     """The connection is cut before the reply, or `inside` it."""
     return lambda request: LLMReply(200, _said(request, "{}").body, fate="cut_inside" if inside else "cut_before")
+
+
+def vectors(
+    dimension: int, change: Callable[[list[list[float]]], list[list[float]]] = list, *, backwards: bool = False
+) -> Behaviour:
+    """The embedder answers with vectors in which shared words show, after a change; in OpenAI's protocol also `backwards`."""
+
+    def behaviour(request: LLMRequest) -> LLMReply:
+        from zapomni_core.testing.embedder import HashingEmbedder
+
+        embedder = HashingEmbedder(request.body.get("dimensions", dimension))
+        rows = change([embedder.vector(text).tolist() for text in request.texts])
+        if request.protocol == "ollama":
+            return LLMReply(200, json.dumps({"model": request.body["model"], "embeddings": rows}).encode())
+        data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
+        return LLMReply(200, json.dumps({"data": data[:: -1 if backwards else 1]}).encode())
+
+    return behaviour
+
+
+def refuse_beyond(behaviour: Behaviour, *, texts: int = 10_000, characters: int = 10_000_000) -> Behaviour:
+    """The provider refuses requests with more texts, or with a longer one."""
+
+    def limited(request: LLMRequest) -> LLMReply:
+        too_large = len(request.texts) > texts or max(map(len, request.texts)) > characters
+        return refuse(400)(request) if too_large else behaviour(request)
+
+    return limited
 
 
 class LLMServer:

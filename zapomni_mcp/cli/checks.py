@@ -25,6 +25,7 @@ from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.memory.reindex import count_outdated, count_pending
 from zapomni_core.models import EngineStats
 from zapomni_core.settings import normalise
+from zapomni_core.text.plural import counted
 from zapomni_mcp.cli.context import configure_logging, find_plugins, read_config, try_load_app
 from zapomni_mcp.cli.default_store import memories_left
 from zapomni_mcp.cli.errors import suggestion
@@ -261,7 +262,7 @@ def check_tools(registry: ToolRegistry) -> Iterator[Finding]:
 def check_tool_count(registry: ToolRegistry) -> Finding:
     """The number of tools, compared with the limits of clients."""
     total = sum(map(tokens, registry))
-    detail = f"{len(registry)} tool{'s' * (len(registry) != 1)}, {total} tokens in every conversation"
+    detail = f"{counted(len(registry), 'tool')}, ~{counted(total, 'token')} in every conversation"
     if len(registry) == 0:
         return Finding("warn", "tools", "no tools are offered", "install or enable a plugin, or fix those that failed")
     exceeded = [str(limit) for limit in CLIENT_LIMITS if len(registry) > limit]

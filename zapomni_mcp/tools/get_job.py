@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.errors import without_paths
+from zapomni_core.responses import answer
 from zapomni_db.records import Job
 from zapomni_mcp.schemas import GetJobRequest, GetJobResponse
-from zapomni_mcp.tools.memory_tool import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool
 
 
 class GetJobTool(MemoryTool[GetJobRequest]):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from zapomni_core.plugin import counted
 from zapomni_core.plugin.graph import MENTIONED_WITH, Entity, Evidence, GraphCounts, Relation
 from zapomni_core.plugin.jobs import Job
 
@@ -11,11 +12,6 @@ MOST_EVIDENCE = 10
 """A relation comes with at most so much evidence."""
 
 UNKNOWN_TYPES = {"", "thing", "name"}
-
-
-def counted(count: int, one: str, many: str) -> str:
-    """A number with its noun."""
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def memories(count: int) -> str:

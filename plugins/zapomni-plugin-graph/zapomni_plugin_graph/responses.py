@@ -1,6 +1,5 @@
 """The structured answers of the graph tools, beside the readable text."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, time
 from typing import Annotated, Any, Literal
 
@@ -69,7 +68,6 @@ class AddFactsResponse(SuccessResponse):
     ended: int = Field(ge=0)
     also_current: SkipValidation[list[Fact]] = Field(
         default_factory=list,
-        exclude_if=lambda facts: not facts,
         description="Other current facts with the same subject and relation.",
     )
 
@@ -109,11 +107,9 @@ class GetRelatedResponse(SuccessResponse):
 
     about: list[EntityAnswer] = Field(description="Where the steps begin.")
     count: int = Field(ge=0)
-    truncated: bool = Field(
-        default=False, exclude_if=lambda is_cut: not is_cut, description="Whether there are more facts than `limit`."
-    )
+    truncated: bool = Field(default=False, description="Whether there are more facts than `limit`.")
     facts: SkipValidation[list[Fact]] = Field(description="The nearest first, then those with most evidence.")
-    mentioned_with: Sequence[Mentioned] = Field(default=(), exclude_if=lambda others: not others)
+    mentioned_with: list[Mentioned] = Field(default_factory=list)
 
 
 class SearchNodesResponse(SuccessResponse):
@@ -157,7 +153,7 @@ class JobAnswer(BaseModel):
     job_id: str
     state: Literal["queued", "running", "done", "failed"]
     progress: float | None = Field(default=None, ge=0, le=1)
-    message: str = Field(default="", exclude_if=lambda message: not message)
+    message: str = ""
 
     @classmethod
     def of(cls, job: Job) -> "JobAnswer":

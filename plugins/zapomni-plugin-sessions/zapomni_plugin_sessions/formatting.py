@@ -5,11 +5,6 @@ from datetime import UTC, datetime
 from zapomni_plugin_sessions.responses import DocumentAnswer, MessageAnswer
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun in the right number."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def minute(moment: datetime) -> str:
     """A moment to the minute, in UTC."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"

@@ -44,7 +44,7 @@ def test_each_provider_has_its_owner():
     providers.take("weather", [offer("embedder", "rain")])
     assert providers.owner(offer("embedder", "rain")) == "weather"
     assert providers.owner(offer("store", "rain")) is None
-    assert providers.names("embedder") == ["default", "rain"]
+    assert providers.names("embedder") == ["default", "ollama", "openai", "rain"]
 
 
 def test_the_built_in_ones_are_offered_like_anyones():

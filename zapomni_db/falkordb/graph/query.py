@@ -45,7 +45,7 @@ async def entities(client: FalkorDBClient, workspace: str, names: Sequence[str])
 
 
 async def entities_of(client: FalkorDBClient, workspace: str, memory_id: str) -> list[Entity]:
-    """What a live memory speaks of, in the order of its text; last what it does not name in so many words."""
+    """The entities of a live memory in the order of its text; last those that it does not name literally."""
     if not (is_text(workspace) and is_text(memory_id)):
         return []
     asked = {"uid": name_of("memory", workspace, memory_id), "live": state_of(workspace_id(workspace), "live")}
@@ -299,7 +299,7 @@ async def counts(client: FalkorDBClient, workspace: str) -> GraphCounts:
 
 
 async def reading(client: FalkorDBClient, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
-    """How many entities and relations an extractor read in a memory."""
+    """The numbers of entities and relations that an extractor found in a memory."""
     if not all(map(is_text, (workspace, memory_id, extractor))):
         return None
     asked = {"uid": name_of("memory", workspace, memory_id), "extractor": extractor}

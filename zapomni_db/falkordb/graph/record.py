@@ -31,7 +31,7 @@ from zapomni_db.timeline import Period, Statement, timeline
 _TEXT = "MATCH (m:Memory {uid: $uid}) RETURN m.text"
 
 
-# What agents state.
+# Facts that agents state.
 
 
 async def state_facts(
@@ -111,7 +111,7 @@ async def _keep_stated(graph: Subgraph, speech: Speech, text: Text, fact: Stated
     return relation.uid
 
 
-# What extractors read.
+# Results of extractors.
 
 
 async def record(tx: Transaction, memory_id: str, extraction: Extraction) -> bool:

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import ErrorResponse, InvalidInputError, MemoryEngine
+from zapomni_core.plugin import ErrorResponse, InvalidInputError, MemoryEngine, counted
 from zapomni_core.plugin.graph import MENTIONED_WITH, Entity, Relation
 from zapomni_plugin_graph.formatting import (
-    counted,
     entity_text,
     fact_line,
     mentioned_line,

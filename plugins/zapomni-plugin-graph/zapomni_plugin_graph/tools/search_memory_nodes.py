@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import InvalidInputError
-from zapomni_plugin_graph.formatting import counted, entity_text, not_extracted
+from zapomni_core.plugin import InvalidInputError, counted
+from zapomni_plugin_graph.formatting import entity_text, not_extracted
 from zapomni_plugin_graph.responses import EntityFound, SearchNodesResponse
 from zapomni_plugin_graph.tool import READS, GraphTool, Request
 

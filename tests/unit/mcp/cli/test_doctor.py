@@ -96,8 +96,8 @@ def test_all_is_well_in_a_good_installation(examine):
 
 
 def test_deleted_memories_that_are_kept_are_counted(examine, run, kept_store):
-    (hit,) = json.loads(run("search", "text", "--json").stdout)["hits"]
-    assert run("delete", hit["memory_id"]).exit_code == 0
+    (memory,) = json.loads(run("list", "--json").stdout)["memories"]
+    assert run("delete", memory["id"]).exit_code == 0
     findings, code = examine()
     assert code == 0
     assert "1 in workspace 'default'" in about(findings, "deleted memories", "ok")["detail"]
