@@ -45,8 +45,8 @@ class MemoryEngine:
 
     Settings instead of components are those of new components; without either, the user's settings are used, from the
     settings file and the environment, as the server does. A store, an embedder or an extractor that is given is used instead
-    of the one in the settings; `db` is a FalkorDB that is used as the store. Nothing is built or opened before the first
-    awaited method; `close` closes the components.
+    of the one in the settings; `db` is a store, or a FalkorDBClient whose graph is the store. Nothing is built or opened
+    before the first awaited method; `close` closes the components.
     """
 
     def __init__(
@@ -55,16 +55,13 @@ class MemoryEngine:
         workspace: str | None = None,
         *,
         providers: Providers | None = None,
-        db: "FalkorDBClient | None" = None,
         store: "MemoryStore | None" = None,
+        db: "FalkorDBClient | MemoryStore | None" = None,
         embedder: "Embedder | None" = None,
         extractor: "Extractor | None" = None,
     ) -> None:
-        if db is not None:
-            from zapomni_db.falkordb import FalkorDBStore
-
-            store = FalkorDBStore(db)
         if not isinstance(components, Components):
+            store = store or _store_of(db)
             components = Components(components, providers, store=store, embedder=embedder, extractor=extractor)
         self.components = components
         self._workspace = workspace
@@ -500,6 +497,17 @@ class MemoryEngine:
         if memory is None:
             raise MemoryNotFoundError(f"there is no {what} {memory_id[:100]} in workspace '{self.workspace}'")
         return memory
+
+
+def _store_of(db: "FalkorDBClient | MemoryStore | None") -> "MemoryStore | None":
+    """The store that a client stands for, or the store itself."""
+    if db is None or hasattr(db, "list_memories"):
+        return cast("MemoryStore | None", db)
+    from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
+
+    if isinstance(db, FalkorDBClient):
+        return FalkorDBStore(db)
+    raise TypeError(f"db must be a FalkorDBClient or a store, got {type(db).__name__}")
 
 
 def _call_workspace() -> str:
