@@ -20,7 +20,7 @@ class MemoryResult:
 
     With `degraded` and `queued` nothing was extracted from it, because of the `failure` if there was one; with `queued` the
     job does that. `left_out` counts what a model named and the text does not show. `facts_moved` and `facts_dropped` are
-    stated facts of the memory that it replaces.
+    stated facts of the memory that it replaces. `similar` is another memory that says nearly the same.
     """
 
     memory_id: str
@@ -36,6 +36,7 @@ class MemoryResult:
     left_out: int = 0
     facts_moved: int = 0
     facts_dropped: int = 0
+    similar: str | None = None
 
     @property
     def moved_facts(self) -> str:
