@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from operator import index
@@ -211,7 +212,9 @@ class Components:
         if kept and self._is_missing(kept):
             return MissingEmbedder(kept)
         with self._choosing:
-            return self._embedders.setdefault(workspace, self._choose(workspace, kept))
+            if workspace not in self._embedders:
+                self._embedders[workspace] = self._choose(workspace, kept)
+            return self._embedders[workspace]
 
     async def embedder_problem(self, workspace: str) -> str | None:
         """Why a workspace's embedder cannot be used, judging by the store and the settings; None if it can."""
@@ -248,7 +251,7 @@ class Components:
                 f"'{wanted}'; run: zapomni reindex --embedder {wanted}"
             )
         name = kept.name if kept else wanted or DEFAULT_EMBEDDER
-        embedder = next((one for one in self._built if one.identity.name == name), None) or self._build_embedder(name)
+        embedder = self._built_embedder(name, kept)
         if kept not in (None, embedder.identity):
             raise EmbedderMismatchError(
                 f"the vectors of workspace '{workspace}' were made by another model of embedder '{name}'; "
@@ -256,9 +259,15 @@ class Components:
             )
         return embedder
 
-    def _build_embedder(self, name: str) -> "Embedder":
-        self._built.append(CheckedEmbedder(self.providers.make("embedder", name, self.settings)))
-        return self._built[-1]
+    def _built_embedder(self, name: str, recorded: "EmbedderIdentity | None") -> "Embedder":
+        """The embedder of that name for a recorded identity, or for a new workspace; equal ones are shared."""
+        if found := next((one for one in self._built if one.identity == recorded), None):
+            return found
+        made = CheckedEmbedder(self.providers.make("embedder", name, self.settings, recorded))
+        if found := next((one for one in self._built if _serves(one.identity, made.identity)), None):
+            return found
+        self._built.append(made)
+        return made
 
     async def reindex(self, workspace: str, name: str | None, on_progress: "OnBatch | None") -> int:
         """Re-embed a workspace with another embedder, and use that one; how many chunks were embedded."""
@@ -269,8 +278,8 @@ class Components:
         if kept and not wanted and self._is_missing(kept):
             raise EmbedderMissingError(kept.name)
         wanted = wanted or (kept.name if kept else DEFAULT_EMBEDDER)
-        known = next((one for one in self._built if one.identity.name == wanted), None)
-        embedder = known or self._build_embedder(wanted)
+        # Its model stays unless the settings name another one; its dimension may have changed.
+        embedder = self._built_embedder(wanted, replace(kept, dimension=0) if kept and kept.name == wanted else None)
         made = await reindex(self.store, workspace, embedder, on_progress)
         self._embedders[workspace] = embedder
         return made
@@ -293,6 +302,12 @@ class Components:
 
             self._providers = Providers(BUILT_IN)
         return self._providers
+
+
+def _serves(known: "EmbedderIdentity", wanted: "EmbedderIdentity") -> bool:
+    """Whether two identities are the same embedder; the dimension of the new one may not be known yet."""
+    same_model = (known.name, known.model) == (wanted.name, wanted.model)
+    return same_model and wanted.dimension in (0, known.dimension)
 
 
 class CheckedEmbedder:

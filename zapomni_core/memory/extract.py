@@ -73,7 +73,7 @@ async def add_memory(
 async def _store(
     engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], replaces: str | None, outcome: Outcome
 ) -> MemoryResult:
-    added = await add_text(
+    added, not_embedded = await add_text(
         engine,
         text,
         metadata,
@@ -95,6 +95,7 @@ async def _store(
         left_out=outcome.extraction.left_out if outcome.extraction else 0,
         facts_moved=added.facts_moved,
         facts_dropped=added.facts_dropped,
+        not_embedded=not_embedded,
     )
 
 

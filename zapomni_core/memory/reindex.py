@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from zapomni_core.embedding import Embedder, OnBatch
-from zapomni_core.errors import ConfigurationError, ProcessingError
+from zapomni_core.embedding.weight import weight_of
+from zapomni_core.errors import ConfigurationError, EmbedderUnavailableError, ProcessingError
 from zapomni_core.jobs.kinds import EMBED, JobProgress, Postpone
 from zapomni_core.memory.content import KnownMetadata, indexed_text
 from zapomni_core.text.terms import VERSION, terms
@@ -17,7 +18,7 @@ from zapomni_db.store import MemoryStore, VectorStore
 if TYPE_CHECKING:
     from zapomni_core.memory.engine import MemoryEngine
 
-BATCH = 512
+BATCH = 128
 """Chunks that are written at a time: at most these are repeated after a crash."""
 
 
@@ -28,6 +29,7 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
     Progress is reported before the first chunk and after each of the embedder's batches.
     """
     target = _vectors(store)
+    await know_dimension(embedder)
     await _analyse(target, workspace)
     done = 0
     while True:
@@ -38,8 +40,15 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
             await _embed(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
             done += len(chunks)
             continue
+        await weight_of(store, workspace, embedder)
         if await _switch(target, workspace, embedder):
             return done
+
+
+async def know_dimension(embedder: Embedder) -> None:
+    """Connect to an embedder that does not know its dimension yet."""
+    if not embedder.identity.dimension:
+        await embedder.embed([])
 
 
 async def _analyse(target: VectorStore, workspace: str) -> None:
@@ -55,30 +64,30 @@ async def embed_pending(
 ) -> int:
     """Embed the chunks of a workspace that have no vector; how many. Running it several times at once is harmless.
 
-    EmbedderMismatchError if the workspace has been switched to another embedder meanwhile.
+    EmbedderMismatchError if the workspace has been switched to another embedder meanwhile. One that has none yet, because the
+    embedder was away when its first memory was stored, gets this one.
     """
     target = _vectors(store)
+    await know_dimension(embedder)
     done = 0
     while True:
-        await _check_serving(store, workspace, embedder)
+        serving = await store.embedder(workspace)
+        if serving not in (None, embedder.identity):
+            raise EmbedderMismatchError(f"embedder '{embedder.identity.name}' does not serve any more")
         chunks, left = await target.pending(workspace, embedder.identity, BATCH)
-        if not chunks:
+        if not chunks and (serving or await _switch(target, workspace, embedder)):
             return done
         await _embed(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
         done += len(chunks)
 
 
-async def _check_serving(store: MemoryStore, workspace: str, embedder: Embedder) -> None:
-    serving = await store.embedder(workspace)
-    if serving not in (None, embedder.identity):
-        raise EmbedderMismatchError(f"embedder '{embedder.identity.name}' does not serve any more")
-
-
 async def count_pending(store: MemoryStore, workspace: str) -> int:
     """How many chunks of a workspace have no vector of its embedder."""
     identity = await store.embedder(workspace)
-    if identity is None or store.vectors is None:
+    if store.vectors is None:
         return 0
+    if identity is None:
+        return (await store.stats(workspace)).chunks
     return (await store.vectors.pending(workspace, identity, 1))[1]
 
 
@@ -155,6 +164,8 @@ class EmbedPending:
         memories, workspace = engine.memories, engine.workspace
         try:
             made = await engine.with_embedder(lambda embedder: embed_pending(memories, embedder, workspace, tell))
+        except EmbedderUnavailableError as error:
+            raise Postpone(error.failure.retry_after_seconds or AWAY_SECONDS, error.failure.message) from error
         except ProcessingError as error:
             raise Postpone(AWAY_SECONDS, "the embedder fails") from error
         except (ConfigurationError, EmbedderMismatchError) as error:
