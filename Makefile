@@ -25,16 +25,19 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help venv test check suite lint types layers docs demo bench quality soak inspector clean
+.PHONY: help venv test test-stores check suite lint types layers docs demo bench quality soak inspector clean
 
 help: ## list these targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 venv: $(STAMP) ## install Zapomni, its plugins and the tools for working on it into .venv
 
 test: check suite ## everything that must hold: check, then all tests, then the coverage floors
+
+test-stores: $(STAMP) ## the tests on database servers, which they download and start
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'stores and not soak' tests plugins
 
 check: lint types layers docs ## lint, format, types, layers and docs
 

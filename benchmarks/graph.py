@@ -107,7 +107,7 @@ def connected(file: Path, *, like_ours: bool) -> apsw.Connection:
 
 
 def bare(connection: apsw.Connection, uid: bytes, limit: int) -> int:
-    """What `related` answers, by plain statements; rows only."""
+    """The rows that `related` returns, by plain statements."""
     connection.execute("BEGIN")
     frontier = {number for (number,) in connection.execute(_START, (uid, "default"))}
     seen, taken = set(frontier), dict[int, Any]()
@@ -239,7 +239,7 @@ async def some_entities(store: SQLiteStore) -> list[Entity]:
 
 
 async def others(store: SQLiteStore) -> Table:
-    """What else is asked of a graph, by median."""
+    """Other questions to a graph, by median."""
     graph = store.graph
     (hub,) = await graph.entities("default", ["Person 0"])
     questions: dict[str, Callable[[], Awaitable[Any]]] = {

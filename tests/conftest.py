@@ -3,9 +3,12 @@
 import os
 import signal
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.servers import FalkorDBServer, UnavailableError, falkordb, falkordb_programs
 
 # A busy machine is no failure; fixtures that examples share are meant to be shared.
 _SUPPRESSED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -16,9 +19,10 @@ settings.load_profile("zapomni")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = {"e2e", "faults", "packaging", "test_docs.py"}
-MEASURED = {"test_demo.py", "test_edit.py", "test_serve.py", "test_shutdown.py"}
-"""Tests of code that only programs run. Their programs are measured by coverage; others start faster without it."""
 COVERAGE = "COVERAGE_PROCESS_CONFIG"
+
+OTHERS = {"LOG_LEVEL", "FALKORDB_HOST", "FALKORDB_PORT", "GRAPH_NAME"}
+"""Variables that set something of Zapomni's without its name."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,11 +31,39 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
     folder = tmp_path_factory.mktemp("user")
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name == "LOG_LEVEL" or (name.startswith("ZAPOMNI_") and not name.startswith("ZAPOMNI_TEST_")):
+            if name in OTHERS or (name.startswith("ZAPOMNI_") and not name.startswith("ZAPOMNI_TEST_")):
                 patch.delenv(name)
         for kind in ("CONFIG", "DATA", "CACHE"):
             patch.setenv(f"XDG_{kind}_HOME", str(folder / kind.lower()))
         yield
+
+
+@pytest.fixture(scope="session")
+def falkordb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FalkorDBServer]:
+    """A FalkorDB that the tests of this process share. With CI=true it must be there; elsewhere tests are skipped without it."""
+    try:
+        falkordb_programs()
+    except UnavailableError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    with falkordb(tmp_path_factory.mktemp("falkordb")) as server:
+        yield server
+
+
+@pytest.fixture
+def falkordb_url(falkordb_server: FalkorDBServer) -> Iterator[str]:
+    """The address of a graph that is empty, and deleted after the test."""
+    graph = f"test-{uuid4().hex}"
+    yield falkordb_server.url(graph)
+    with falkordb_server.client() as client:
+        client.delete(graph)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that need a database server."""
+    if "falkordb_server" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.stores)
 
 
 @pytest.hookimpl(trylast=True)
@@ -40,12 +72,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: SLOW.isdisjoint(item.path.parts))
 
 
-_coverage: list[str] = []
+@pytest.fixture(scope="session", autouse=True)
+def measured() -> Iterator[dict[str, str]]:
+    """The variable with which coverage measures a program. Only a few tests pass it on: without it programs start faster."""
+    variables = {COVERAGE: os.environ[COVERAGE]} if COVERAGE in os.environ else {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(COVERAGE, raising=False)
+        yield variables
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> None:
-    """Tell coverage to measure the programs of some tests only."""
-    _coverage.extend(filter(None, [os.environ.pop(COVERAGE, None)]))
-    if _coverage and item.path.name in MEASURED:
-        os.environ[COVERAGE] = _coverage[0]
+@pytest.fixture
+def measured_programs(measured: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage measures the programs that the test starts."""
+    for name, value in measured.items():
+        monkeypatch.setenv(name, value)

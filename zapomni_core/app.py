@@ -124,7 +124,7 @@ class App:
     def host_stats(self) -> HostStats:
         """The host's part of `get_stats`: every plugin, and counts of calls."""
         return HostStats(
-            plugins=tuple(one.as_told_to_clients() for one in self.report),
+            plugins=tuple(one.for_clients() for one in self.report),
             calls={name: counts.as_dict() for name, counts in self.dispatcher.counts.items()},
         )
 
@@ -172,7 +172,7 @@ class App:
                 report = self.report.get(link.plugin)
                 fix = f"Fix it, or {report.removal}" if report else "Fix it"
                 return (
-                    f"Tool '{tool.name}' cannot be called: {link}, could not start ({failure.told}). "
+                    f"Tool '{tool.name}' cannot be called: {link}, could not start ({failure.public_cause}). "
                     f"{fix}; then start the server again."
                 )
         if await self._lifespans.ready(tool.plugin):

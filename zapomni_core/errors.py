@@ -1,4 +1,4 @@
-"""What can go wrong above the store, and what a client may know of it.
+"""Errors above the store, and the part of each that a client may see.
 
 Exception
 ├── DatabaseError            (from zapomni_db) the store cannot be reached, or refused what was asked of it
@@ -11,7 +11,7 @@ Exception
     │   └── EmbedderUnavailableError  (a ProcessingError too) the embedder
     ├── ToolError            a tool refuses on purpose; its message is meant for the client
     ├── UnknownToolError     no tool has that name
-    ├── PluginError          a plugin cannot be taken; names its stage and the next step
+    ├── PluginError          a plugin cannot be loaded; names its stage and the next step
     └── ContractError        a plugin author's mistake, raised where it was made
 """
 
@@ -89,7 +89,7 @@ class ProviderUnavailableError(ZapomniError):
 
     @property
     def root_cause(self) -> str | None:
-        """What began it, for the log: a certificate that is not trusted, say; None where the provider itself refused."""
+        """The cause for the log, such as a certificate that is not trusted; None if the provider itself refused."""
         error: Exception = self
         while isinstance(error.__cause__, Exception):
             error = error.__cause__
@@ -127,16 +127,16 @@ class UnknownToolError(ZapomniError):
 
 
 class PluginError(ZapomniError):
-    """A plugin cannot be taken. `stage` says where it failed, `fix` what to do next.
+    """A plugin cannot be loaded. `stage` says where it failed, `fix` what to do next.
 
-    `told` is what clients may know of the cause: all of it, unless it quotes an exception.
+    `public_cause` is the part of the cause that clients may see: all of it, unless it quotes an exception.
     """
 
-    def __init__(self, stage: str, cause: str, fix: str, *, told: str | None = None) -> None:
+    def __init__(self, stage: str, cause: str, fix: str, *, public_cause: str | None = None) -> None:
         super().__init__(cause)
         self.stage = stage
         self.fix = fix
-        self.told = cause if told is None else told
+        self.public_cause = cause if public_cause is None else public_cause
 
 
 class ContractError(ZapomniError):
@@ -149,7 +149,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class _Kind(NamedTuple):
-    """How a failure is reported. Without a message here, the exception's own is used, with paths masked."""
+    """The report of a failure. Without a message here, the exception's own is used, with paths masked."""
 
     error_type: "ErrorType"
     error_code: str
@@ -184,7 +184,7 @@ def describe_failure(error: BaseException, generic: str) -> "ErrorResponse":
 
 
 def flaw_of(error: BaseException) -> str | None:
-    """What is wrong with a ToolError's fields; None if nothing is. Never quotes them."""
+    """The flaw in a ToolError's fields, or None. Never quotes them."""
     if not isinstance(error, ToolError):
         return None
     suggestion, recoverable = getattr(error, "suggestion", None), getattr(error, "recoverable", True)

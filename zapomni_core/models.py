@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from zapomni_core.text.plural import counted
 from zapomni_db.records import EmbedderIdentity, Job, JobCounts
 
 if TYPE_CHECKING:
@@ -46,17 +47,13 @@ class MemoryResult:
     @property
     def moved_facts(self) -> str:
         """The moved and dropped facts in words; empty if the replaced memory had none."""
-        moved = _counted(self.facts_moved, "fact moved to this version", "facts moved to this version")
-        dropped = _counted(
+        moved = f"{counted(self.facts_moved, 'fact')} moved to this version"
+        dropped = counted(
             self.facts_dropped,
             "fact is no longer in its text and was left behind",
             "facts are no longer in its text and were left behind",
         )
-        return "; ".join(filter(None, (moved, dropped)))
-
-
-def _counted(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}" if count else ""
+        return "; ".join([moved] * (self.facts_moved > 0) + [dropped] * (self.facts_dropped > 0))
 
 
 @dataclass(frozen=True, slots=True)

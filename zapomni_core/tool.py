@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapte
 from pydantic_core import to_jsonable_python
 
 from zapomni_core.errors import ContractError
+from zapomni_core.json_schema import plain_schema
 from zapomni_db.errors import InvalidInputError
 
 
@@ -18,7 +19,8 @@ class Tool(Protocol):
 
     A tool may also have `title`, `output_schema`, `annotations`, `timeout_seconds` and `async check()`;
     `unlisted_arguments`: schemas by name of optional arguments that it accepts and does not advertise, or of arguments that
-    it checks itself; and `instructions`: a sentence that tells a model when to call it, which clients get with the server's.
+    it checks itself; `instructions`: a sentence of at most 200 characters that tells a model when to call it, which clients
+    get with the server's, one of each plugin; and `meta`, which clients get as its `_meta`.
     """
 
     @property
@@ -62,6 +64,7 @@ class ToolResult:
 
 
 _PREFIX = "argument_"
+_MOST_PROBLEMS = 10
 
 Function = Callable[..., Awaitable[Any]]
 
@@ -94,13 +97,15 @@ class FunctionTool:
             self.input_schema = _schema(self._arguments)
         except PydanticUserError as error:
             raise _no_type(function, error) from error
+        except ContractError as error:
+            raise ContractError(f"@tool on '{function.__name__}': {error}") from None
 
     async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call the function with checked arguments, and shape what it returns."""
         try:
             checked = self._arguments.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidInputError(_first_problem(error)) from error
+            raise InvalidInputError(_problems(error)) from error
         values = {name.removeprefix(_PREFIX): getattr(checked, name) for name in checked.model_fields_set}
         return _as_result(await self._function(**values))
 
@@ -178,12 +183,9 @@ def _field(parameter: inspect.Parameter, description: str | None) -> Any:
 
 
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The model's JSON Schema without the titles that pydantic makes of names: they cost tokens and say nothing."""
-    schema = model.model_json_schema()
+    """The model's JSON Schema, as every client understands it."""
+    schema = plain_schema(model.model_json_schema())
     schema.setdefault("properties", {})
-    schema.pop("title", None)
-    for part in schema["properties"].values():
-        part.pop("title", None)
     return schema
 
 
@@ -201,11 +203,10 @@ def _read_docstring(function: Function) -> tuple[str, dict[str, str]]:
     return summary, described
 
 
-def _first_problem(error: ValidationError) -> str:
-    """The first problem by place and rule, without the value."""
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(map(str, problem["loc"])) or "arguments"
-    return f"{place}: {problem['msg']}"
+def _problems(error: ValidationError) -> str:
+    """The problems by place and rule, without the values."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_PROBLEMS]
+    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in problems)
 
 
 def _as_result(value: Any) -> dict[str, Any]:
@@ -230,7 +231,7 @@ Rules = dict[str, Callable[[Any], bool]]
 
 
 def content_problem(result: dict[str, Any]) -> str | None:
-    """What is wrong with a result whose shape was checked; None if nothing is. Never quotes it."""
+    """The flaw in a result whose shape was checked, or None. Never quotes it."""
     for number, part in enumerate(result["content"]):
         if broken := _broken(part, _PARTS) or _broken_resource(part):
             return f"content[{number}] has a '{broken}' that MCP does not allow"

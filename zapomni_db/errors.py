@@ -35,7 +35,7 @@ class StoreFullError(DatabaseError):
 
 
 class StoreDamagedError(DatabaseError):
-    """What is kept cannot be trusted; nothing was touched."""
+    """The stored data cannot be trusted; nothing was touched."""
 
 
 class StoreTooNewError(DatabaseError):

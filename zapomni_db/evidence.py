@@ -1,4 +1,4 @@
-"""Where a text says a fact: its quote, else the sentence that holds both names, else the whole text. Pure."""
+"""The evidence of a fact in a text: its quote, else the sentence that holds both names, else the whole text. Pure."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""What filters can ask for: a digest of each tag, source, kind, conversation, author and metadata value of a memory.
+"""Entries for the filter index: a digest of each tag, source, kind, conversation, author and metadata value of a memory.
 
 A store that keeps these entries answers every part of a filter but the dates, and nothing that a caller sends becomes a part of
 a statement.
@@ -89,7 +89,7 @@ def _whole(value: Scalar) -> Scalar:
 
 
 def _scalars(value: Any) -> list[Scalar]:
-    """What a value of metadata can be asked for by: itself, or each that it lists."""
+    """The values by which a value of metadata is found: itself, or each element of a list."""
     if isinstance(value, _SCALAR):
         return [value]
     listed = value if isinstance(value, list | tuple) and len(value) <= MOST_LISTED else []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Scalar = str | int | float | bool | None
 Wanted = tuple[Scalar, ...] | Mapping[str, "Wanted"]
-"""What a metadata value must be: any of these values, or an object that holds at least these keys."""
+"""A condition on a metadata value: any of these values, or an object that holds at least these keys."""
 
 MOST_PARTS = 100
 """Tags and metadata values that one filter may ask for: more than anybody means, and what every store can take."""
@@ -25,7 +25,7 @@ MOST_LISTED = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What a memory must be to be searched. An empty part asks for nothing.
+    """A condition on memories. An empty part matches everything.
 
     `tags` must all be there; of `sources`, `kinds`, `conversations`, `authors` and of each metadata key, any one value.
     Metadata that is a list has each of its values. An object must hold what is asked of its keys, and may hold more. Dates
@@ -48,7 +48,7 @@ class Filter:
 
     @property
     def parts(self) -> int:
-        """How many things it asks for: a part that has several values is one, and so is each metadata key."""
+        """The number of conditions: a part with several values is one, and so is each metadata key."""
         named = (self.tags, self.sources, self.kinds, self.conversations, self.authors)
         dates = (self.date_from, self.date_to, self.created_from, self.created_to)
         return sum(map(bool, named + dates)) + len(self.metadata)
@@ -105,7 +105,7 @@ def parse_filter(filters: Mapping[str, Any] | None) -> Filter:
 
 
 def parse_metadata_filter(field: str, filters: Any) -> Filter:
-    """What a caller asks of metadata alone, in an argument of that name: `tags`, all of them, and any other key."""
+    """A filter on metadata alone, from an argument of that name: `tags`, all of them, and any other key."""
     if filters is not None and not isinstance(filters, Mapping):
         raise InvalidInputError(f"{field} must be an object")
     asked = _with_text_keys(field, filters or {})
@@ -151,7 +151,7 @@ def _is_uuid(text: str) -> bool:
 
 
 def _wanted(name: str, value: Any, depth: int = 1) -> Wanted:
-    """What is asked of metadata; `name` is the argument and its first key, for messages."""
+    """The conditions on metadata; `name` is the argument and its first key, for messages."""
     if isinstance(value, Mapping) and value and depth < DEEPEST:
         if any(isinstance(key, str) and key.startswith("$") for key in value):
             raise InvalidInputError(f"{name} must be values to compare with; there are no operators such as $gt")

@@ -1,4 +1,4 @@
-"""Proposes candidates for anyone who can iterate chunks; and the formulas that every store may use for it."""
+"""Proposes candidates for stores that can iterate their chunks; and the formulas that every store may use."""
 
 import math
 from collections import Counter
@@ -12,7 +12,7 @@ from zapomni_db.arrays import Vector
 from zapomni_db.records import Candidate, Candidates, Question, TermCounts
 
 OFFSETS = (-2, -1, 1, 2)
-"""Where in its conversation a neighbour stands, seen from a memory."""
+"""The places of neighbours in a conversation, seen from a memory."""
 PER_NEIGHBOUR = 4
 """Chunks of a neighbour that are proposed: those nearest to the memory."""
 
@@ -33,7 +33,7 @@ class RankedChunk(NamedTuple):
 
 
 def idf(chunks: int, holding: int) -> float:
-    """How much a term tells that `holding` of `chunks` chunks hold."""
+    """The inverse document frequency of a term that `holding` of `chunks` chunks hold."""
     return math.log(1 + (chunks - holding + 0.5) / (holding + 0.5))
 
 
@@ -43,7 +43,7 @@ def textbook_bm25(counts: Any, lengths: Any, average: float) -> Any:
 
 
 def term_counts(chunks: Iterable[RankedChunk], terms: Sequence[str]) -> TermCounts:
-    """How many chunks there are, and how many of them hold each term."""
+    """The number of chunks, and of those that hold each term."""
     total, holding = 0, Counter[str]()
     for one in chunks:
         total += 1
@@ -96,7 +96,7 @@ def _word_scores(chunks: Sequence[RankedChunk], question: Question) -> list[floa
 
 
 def _beside(chunks: Sequence[RankedChunk], best: set[int]) -> tuple[set[int], list[tuple[str, int, str]]]:
-    """The chunks nearest to the best memories, of the memories beside them; and who stands beside whom."""
+    """The chunks of neighbours that are nearest to the best memories; and the links between the memories."""
     numbers: dict[str, list[int]] = {}
     conversations: dict[str, list[str]] = {}
     for number, one in enumerate(chunks):

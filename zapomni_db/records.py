@@ -1,4 +1,4 @@
-"""What a store keeps and gives back: plain values, no behaviour."""
+"""The records of a store: plain values, no behaviour."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
 
 Basis = Literal["stated", "extracted", "mention"]
-"""How a fact is known: stated by an agent, extracted by a language model, or only by a mention of both in one sentence."""
+"""The source of a fact: stated by an agent, extracted by a language model, or only a mention of both in one sentence."""
 
 JobState = Literal["queued", "running", "done", "failed"]
 Direction = Literal["out", "in", "both"]
@@ -85,9 +85,10 @@ class NewEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRelation:
-    """What a text says of two of its entities, by their names; `start` to `end` is the quote that says it.
+    """A relation between two entities of a text, by their names; `start` to `end` is the quote that states it.
 
-    `replaces` ends the other relations with the same subject and type when this one begins.
+    `replaces` ends the other relations with the same subject and type when this one begins. `stated_at` is when an agent
+    stated it; only in the extraction STATED of an `Origin`.
     """
 
     subject: str
@@ -99,6 +100,7 @@ class NewRelation:
     replaces: bool = False
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+    stated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +125,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What one extractor read in one memory. Every relation's subject and object are among the entities.
+    """The result of one extractor for one memory. Every relation's subject and object are among the entities.
 
     `left_out` counts what a model named and the text does not show; it is reported, and not stored.
     """
@@ -134,6 +136,33 @@ class Extraction:
     left_out: int = 0
 
 
+class Event(NamedTuple):
+    """Something that happened to a memory, and by which client or command; `by` is empty where that is not known."""
+
+    at: datetime
+    what: What
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a memory brings along that was kept elsewhere: `MemoryStore.origins` returns it, `NewMemory.origin` takes it.
+
+    `replaced_by` may be the id of a memory that comes later. `role` is that of a message, whose session is the memory's
+    conversation; `vector` is a document's own. `extractions` are what extractors read in it and, as the extractor STATED,
+    what agents stated of it; the order of its relations counts.
+    """
+
+    id: str
+    created_at: datetime
+    deleted_at: datetime | None = None
+    replaced_by: str | None = None
+    role: str = ""
+    vector: "Vector | None" = None
+    extractions: tuple[Extraction, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
     """A memory to keep, with everything that is derived from it. `timestamp` is when it was true, if the caller said so.
@@ -141,7 +170,8 @@ class NewMemory:
     Memories of the same `key` are the same; without one a memory is like no other. `embedder` made the vectors of the
     chunks, or is to make those that are missing; None leaves that open, and then no chunk has a vector. `analyser` is the version of the analyser that made their terms. What was
     extracted from it and jobs for it are kept in the same transaction; each job's payload gets its `memory_id`, which is also
-    the key of a job that has none. `by` names the client or command that adds it.
+    the key of a job that has none. `by` names the client or command that adds it. One with an `origin` was kept elsewhere, and
+    is kept as it was there.
     """
 
     text: str
@@ -160,11 +190,12 @@ class NewMemory:
     extraction: Extraction | None = None
     jobs: tuple[NewJob, ...] = ()
     by: str = ""
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of a memory that was added: stored now, there already, or there but deleted and now restored.
+    """The outcome of adding a memory: stored now, there already, or there but deleted and now restored.
 
     Of the stated facts of a memory that it replaces, `facts_moved` were moved to it; `facts_dropped` were not, because their
     names do not occur in its text.
@@ -180,7 +211,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A memory as it is kept. `role` is who said it, where it is a message of a session."""
+    """A memory as it is kept. `role` is who said it, where it is a message of a session; `key` is that of `NewMemory`."""
 
     id: str
     workspace: str
@@ -198,6 +229,7 @@ class Memory:
     replaced_by: str | None
     chunks: int
     role: str = ""
+    key: str = ""
 
 
 class Page(NamedTuple):
@@ -221,14 +253,6 @@ class Change:
     source: str = ""
 
 
-class Event(NamedTuple):
-    """Something that happened to a memory, and by which client or command; `by` is empty where that is not known."""
-
-    at: datetime
-    what: What
-    by: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFound:
     """A chunk with what an answer says of it and of its memory."""
@@ -249,7 +273,7 @@ class ChunkFound:
 
 
 class TermCounts(NamedTuple):
-    """How many live chunks a workspace has, and how many of them hold each of some terms. No filter applies."""
+    """The number of live chunks of a workspace, and of those that hold each term. No filter applies."""
 
     chunks: int
     holding: tuple[int, ...]
@@ -291,7 +315,7 @@ class Candidate(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """What a store proposes for a question.
+    """The candidates that a store proposes for a question.
 
     `found` holds every chunk once: the best by terms, the best by vector, and up to four chunks of each memory at most
     two places away in the same conversation. `links` names such neighbours: (memory, offset, memory). A leg is full when
@@ -308,7 +332,10 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """How much one workspace holds, and the store as a whole. What was superseded and then deleted counts as deleted alone."""
+    """The size of one workspace, and of the store as a whole. A superseded memory that was deleted counts as deleted alone.
+
+    `warnings` say, a sentence each, how the store may lose what it acknowledged.
+    """
 
     memories: int
     chunks: int
@@ -320,6 +347,7 @@ class StoreStats:
     location: str
     workspaces: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,7 +377,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCounts:
-    """How many jobs there are in each state."""
+    """The number of jobs in each state."""
 
     queued: int = 0
     running: int = 0
@@ -368,7 +396,7 @@ class Entity(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Where a memory says it, and who read it there."""
+    """The place in a memory that states a relation, and the extractor that found it."""
 
     memory_id: str
     quote: str
@@ -379,7 +407,7 @@ class Evidence(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """What live memories say of two entities, and when it was true.
+    """A relation between two entities in live memories, and when it was true.
 
     `valid_from` is None where it is not known since when, `valid_until` where no end is known. `ended_by` is the id of the
     memory that ended it by stating what replaces it.
@@ -396,7 +424,7 @@ class Relation(NamedTuple):
 
 
 class FactsStated(NamedTuple):
-    """What became of stated facts: how many are new, were known already, and how many current facts ended.
+    """The outcome of stating facts: the numbers of new, known and ended facts.
 
     `also_current` are other current relations with the subject and type of one of these facts, at most 10.
     """
@@ -416,7 +444,7 @@ class Surroundings(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCounts:
-    """How much graph a workspace has.
+    """The size of a workspace's graph.
 
     `facts` are current relations other than co-mentions, `ended` those that are over, `together` the co-mentions. `read` is
     how many live memories each extractor has read, of `memories`.

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from zapomni_db import rank
@@ -27,6 +27,7 @@ from zapomni_db.records import (
     NewChunk,
     NewMemory,
     Order,
+    Origin,
     Page,
     Question,
     State,
@@ -49,8 +50,7 @@ class Kept:
     """A memory with what the store keeps beside it. `number` grows with the order of insertion."""
 
     number: int
-    memory: Memory
-    key: str
+    memory: Memory  # what it replaces is worked out when it is read
     chunks: tuple[NewChunk, ...]
     events: list[Event] = field(default_factory=list)
 
@@ -71,13 +71,19 @@ class Workspace:
     added: int = 0
     memories: dict[str, Kept] = field(default_factory=dict)
 
+    def shown(self, one: Kept) -> Memory:
+        """A memory with those that it replaced."""
+        replaces = [other.memory.id for other in self.memories.values() if other.memory.replaced_by == one.memory.id]
+        return replace(one.memory, replaces=tuple(replaces))
+
     def live(self) -> list[Kept]:
         return [one for one in self.memories.values() if one.is_live]
 
     def of_key(self, key: str) -> Kept | None:
         """The memory of a key that nothing replaced."""
         return next(
-            (one for one in self.memories.values() if key and one.key == key and not one.memory.replaced_by), None
+            (one for one in self.memories.values() if key and one.memory.key == key and not one.memory.replaced_by),
+            None,
         )
 
 
@@ -96,10 +102,14 @@ class ReferenceStore:
         self._workspaces[workspace] = changed
         return added
 
+    async def origins(self, workspace: str, memory_ids: Sequence[str]) -> list[Origin]:
+        found = [self._at(workspace).memories.get(memory_id) for memory_id in memory_ids]
+        return [_origin(one) for one in found if one]
+
     async def get(self, workspace: str, memory_id: str = "", *, key: str = "") -> Memory | None:
         there = self._at(workspace)
         found = there.of_key(key) if key else there.memories.get(memory_id)
-        return found.memory if found else None
+        return there.shown(found) if found else None
 
     async def list_memories(
         self,
@@ -119,7 +129,7 @@ class ReferenceStore:
         last = _position(after, order)
         page = [one for one in found if last is None or _is_after(one, order, last)][: limit + 1]
         return Page(
-            [one.memory for one in page[:limit]],
+            [self._at(workspace).shown(one) for one in page[:limit]],
             "/".join(map(repr, _place(page[limit - 1], order))) if len(page) > limit else "",
         )
 
@@ -138,8 +148,9 @@ class ReferenceStore:
                 return None
             _set(one, "deleted", by, deleted_at=datetime.now(UTC))
         if change.deleted is False:
-            return _restore(there, one, by)
-        return one.memory
+            restored = _restore(there, one, by)
+            return there.shown(restored) if restored else None
+        return there.shown(one)
 
     async def history(self, workspace: str, memory_id: str) -> Sequence[Event]:
         one = self._at(workspace).memories.get(memory_id)
@@ -224,9 +235,13 @@ def _add(there: Workspace, workspace: str, new: NewMemory) -> Added:
     _check(new)
     if None not in (there.embedder, new.embedder) and there.embedder != new.embedder:
         raise EmbedderMismatchError(f"the vectors were made by {there.embedder}, not by {new.embedder}")
+    if new.origin:
+        return _bring(there, workspace, new, new.origin)
     one, outcome = there.of_key(new.key), "existing"
     if one is None:
-        one, outcome = _insert(there, workspace, new), "stored"
+        now = datetime.now(UTC)
+        origin = Origin(id=str(uuid4()), created_at=now, events=(Event(now, "added", new.by),))
+        one, outcome = _insert(there, workspace, new, origin), "stored"
     elif one.memory.deleted_at is not None:
         _set(one, "restored", new.by, deleted_at=None)
         outcome = "restored"
@@ -236,10 +251,34 @@ def _add(there: Workspace, workspace: str, new: NewMemory) -> Added:
     return Added(one.memory.id, len(one.chunks), outcome)  # type: ignore[arg-type]  # one of the three
 
 
-def _insert(there: Workspace, workspace: str, new: NewMemory) -> Kept:
+def _bring(there: Workspace, workspace: str, new: NewMemory, origin: Origin) -> Added:
+    """Add a memory as it was elsewhere, or find it or its equal."""
+    one = there.memories.get(origin.id) or (None if origin.replaced_by else there.of_key(new.key))
+    outcome: Literal["stored", "existing"] = "existing"
+    if one is None:
+        one, outcome = _insert(there, workspace, new, origin), "stored"
+    for other in there.memories.values():
+        if other.memory.replaced_by == origin.id:
+            other.memory = replace(other.memory, replaced_by=one.memory.id)
+    there.embedder = new.embedder
+    return Added(one.memory.id, len(one.chunks), outcome)
+
+
+def _origin(one: Kept) -> Origin:
+    memory = one.memory
+    return Origin(
+        id=memory.id,
+        created_at=memory.created_at,
+        deleted_at=memory.deleted_at,
+        replaced_by=memory.replaced_by,
+        events=tuple(one.events),
+    )
+
+
+def _insert(there: Workspace, workspace: str, new: NewMemory, origin: Origin) -> Kept:
     there.added += 1
     memory = Memory(
-        id=str(uuid4()),
+        id=origin.id,
         workspace=workspace,
         kind=new.kind,
         text=new.text,
@@ -249,13 +288,14 @@ def _insert(there: Workspace, workspace: str, new: NewMemory) -> Kept:
         author=new.author,
         conversation=new.conversation,
         timestamp=new.timestamp,
-        created_at=datetime.now(UTC),
-        deleted_at=None,
+        created_at=origin.created_at,
+        deleted_at=origin.deleted_at,
         replaces=(),
-        replaced_by=None,
+        replaced_by=origin.replaced_by,
         chunks=len(new.chunks),
+        key=new.key,
     )
-    one = Kept(there.added, memory, new.key, new.chunks, [Event(memory.created_at, "added", new.by)])
+    one = Kept(there.added, memory, new.chunks, list(origin.events))
     there.memories[memory.id] = one
     return one
 
@@ -267,27 +307,23 @@ def _replace(there: Workspace, memory_id: str, new: Kept, by: str) -> None:
     if old is None or not old.is_live:
         raise MemoryNotFoundError("the memory to replace is not in this workspace, or was deleted or replaced before")
     _set(old, "replaced", by, replaced_by=new.memory.id)
-    new.memory = replace(new.memory, replaces=(*new.memory.replaces, memory_id))
 
 
-def _restore(there: Workspace, one: Kept, by: str) -> Memory | None:
+def _restore(there: Workspace, one: Kept, by: str) -> Kept | None:
     """Bring a deleted memory back, or one whose replacement was deleted; or the one that says the same now."""
     replacement = there.memories.get(one.memory.replaced_by or "")
     if one.memory.replaced_by and (replacement is None or replacement.memory.deleted_at is not None):
-        same = there.of_key(one.key)
+        same = there.of_key(one.memory.key)
         if same:
             if same.memory.deleted_at is not None:
                 _set(same, "restored", by, deleted_at=None)
-            return same.memory
-        if replacement:
-            left = tuple(memory_id for memory_id in replacement.memory.replaces if memory_id != one.memory.id)
-            replacement.memory = replace(replacement.memory, replaces=left)
+            return same
         _set(one, "restored", by, deleted_at=None, replaced_by=None)
-        return one.memory
+        return one
     if one.memory.deleted_at is None:
         return None
     _set(one, "restored", by, deleted_at=None)
-    return one.memory
+    return one
 
 
 def _set(one: Kept, what: What, by: str, **changes: Any) -> None:
@@ -319,6 +355,9 @@ def _check(new: NewMemory) -> None:
         check_encodable(name, getattr(new, name))
     for tag in new.tags:
         check_encodable("tags", tag)
+    if origin := new.origin:
+        for text in (origin.id, origin.replaced_by or "", *[event.by for event in origin.events]):
+            check_encodable("origin", text)
     try:
         check_encodable("metadata", json.dumps(dict(new.metadata), allow_nan=False, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):
@@ -339,7 +378,7 @@ def _is_after(one: Kept, order: Order, last: tuple[float, ...]) -> bool:
 
 
 def _position(after: str, order: Order) -> tuple[float, ...] | None:
-    """Where the page before ended."""
+    """The position at which the previous page ended."""
     if not after:
         return None
     try:

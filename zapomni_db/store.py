@@ -30,6 +30,7 @@ from zapomni_db.records import (
     NewJob,
     NewMemory,
     Order,
+    Origin,
     Page,
     Question,
     Relation,
@@ -69,6 +70,18 @@ class MemoryStore(Protocol):
         free. The first memory with an embedder settles that of its workspace; another identity raises EmbedderMismatchError, which names
         both. `replaces` names a live memory, or one that this very memory replaced before; any other raises
         MemoryNotFoundError. Text that cannot be stored, such as half a surrogate pair, raises InvalidInputError.
+
+        A memory with an `origin` is written with its id, moments, events and extractions; its jobs, `replaces`, `extraction`
+        and `by` are not used. If the workspace knows the id, or if a memory of the same key is there and the new one was not
+        replaced, then that memory is returned as "existing" and nothing about it changes, also if one of the two is deleted.
+        If it has another id, the memories that were replaced by the new one are replaced by that one instead. A message
+        belongs to its session, which is made if need be.
+        """
+        ...
+
+    async def origins(self, workspace: str, memory_ids: Sequence[str]) -> list[Origin]:
+        """Those of these memories that are there, deleted and replaced ones too, in this order, with all that `add` takes
+        to keep them elsewhere as they are here.
         """
         ...
 
@@ -114,7 +127,7 @@ class MemoryStore(Protocol):
         ...
 
     async def term_counts(self, workspace: str, terms: Sequence[str]) -> TermCounts:
-        """How many live chunks there are, and how many of them hold each term."""
+        """The number of live chunks, and of those that hold each term."""
         ...
 
     async def candidates(self, workspace: str, question: Question) -> Candidates:
@@ -309,7 +322,7 @@ class GraphStore(Protocol):
         ...
 
     async def reading(self, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
-        """How many entities and relations an extractor read in a memory, deleted or not; None where it has not read it."""
+        """The numbers of entities and relations that an extractor found in a memory, deleted or not; None if it has not read it."""
         ...
 
     async def entities(self, workspace: str, names: Sequence[str]) -> list[Entity]:
@@ -317,7 +330,7 @@ class GraphStore(Protocol):
         ...
 
     async def entities_of(self, workspace: str, memory_id: str) -> list[Entity]:
-        """What a live memory speaks of, in the order of its text."""
+        """The entities of a live memory, in the order of its text."""
         ...
 
     async def find(self, workspace: str, text: str, limit: int) -> list[tuple[Entity, float]]:
@@ -367,8 +380,16 @@ class SessionStore(Protocol):
         """Keep a new session."""
         ...
 
+    async def put_session(self, workspace: str, session: SessionRecord) -> bool:
+        """Keep a session that was kept elsewhere; False where there is one of this id, which stays as it is."""
+        ...
+
     async def session(self, workspace: str, session_id: str) -> SessionRecord | None:
         """A session by its id."""
+        ...
+
+    async def list_sessions(self, workspace: str, after: str = "", limit: int = 100) -> list[SessionRecord]:
+        """Sessions in the order in which they were kept; `after` is the id of the last one of the page before."""
         ...
 
     async def add_message(self, workspace: str, session_id: str, role: str, memory: NewMemory) -> Added:

@@ -1,4 +1,4 @@
-"""What any text must be that is kept, or asked for among what is kept."""
+"""The rule for every text that is stored or searched for."""
 
 from zapomni_db.errors import InvalidInputError
 

@@ -42,7 +42,7 @@ class Statement(NamedTuple):
 
     @property
     def begin(self) -> int:
-        """Where it belongs in time."""
+        """The place in time."""
         if self.since is not None:
             return self.since
         return self.moment if self.until is None else min(self.moment, self.until)

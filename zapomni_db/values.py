@@ -1,4 +1,4 @@
-"""How texts, JSON, moments, digests and ids are written into the file, and how they come back."""
+"""Converts texts, JSON, moments, digests and ids to and from stored values."""
 
 import hashlib
 import json
@@ -104,7 +104,7 @@ def conversation_number(conversation: str) -> int:
 
 
 def byte_offsets(text: str, places: Iterable[int]) -> dict[int, int]:
-    """Where characters of a text begin in its UTF-8 bytes."""
+    """The offsets of the characters of a text in its UTF-8 bytes."""
     if text.isascii():
         return {place: place for place in places}
     offsets: dict[int, int] = {}

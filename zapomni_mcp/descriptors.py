@@ -12,7 +12,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """Where a client is read and written: private duplicates of standard input and output, which no child inherits."""
+    """Private duplicates of standard input and output for the client, which no child inherits."""
 
     read_fd: int
     write_fd: int

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from zapomni_core.text.plural import counted
+
 if TYPE_CHECKING:
     from zapomni_core.models import SearchResult
     from zapomni_db.records import EmbedderIdentity, Memory
@@ -16,15 +18,15 @@ def headline(result: "SearchResult") -> str:
     where = f"{_memories(result)} in workspace '{result.workspace}'{' that meet the filters' * result.filtered}"
     if not result.hits:
         return f"Nothing found among {where}."
-    count = f"{len(result.hits)} result{'s' * (len(result.hits) != 1)}"
+    count = counted(len(result.hits), "result")
     if result.verdict == "nothing relevant":
-        return f"Probably nothing relevant among {where}; the nearest {count}:"
+        return f"Probably nothing relevant among {where}; the nearest {count.removeprefix('1 ')}:"
     return f"Found {count} ({result.verdict} match) among {where}:"
 
 
 def _memories(result: "SearchResult") -> str:
     searched = result.memories_searched
-    return "the memories" if searched is None else f"{searched:,} memor{'y' if searched == 1 else 'ies'}"
+    return "the memories" if searched is None else counted(searched, "memory", "memories")
 
 
 def format_memory(memory: "Memory", width: int | None = None, least: int = 30) -> str:
@@ -49,9 +51,11 @@ def format_memory(memory: "Memory", width: int | None = None, least: int = 30) -
 
 
 def short(text: str, most: int) -> str:
-    """Put a text on one line, cut to ``most`` characters."""
+    """Put a text on one line, cut to ``most`` characters; nothing if there is room for none."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    if len(line) <= most:
+        return line
+    return line[: most - 1] + "…" if most > 1 else ""
 
 
 def format_kind(kind: str, role: str, conversation: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from zapomni_core.dispatch.call import current_call_id
 
 ROOM_SECONDS = 0.25
-"""How long a line waits for a client that does not read standard error."""
+"""The time that a line waits for a client that does not read standard error."""
 
 _ROOT = "zapomni"
 _LONGEST_REPR = 500

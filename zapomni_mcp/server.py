@@ -37,9 +37,9 @@ from zapomni_core.app import App
 from zapomni_core.dispatch.call import STILL_WORKING, ReportProgress, new_call_id, request_id
 from zapomni_core.errors import UnknownToolError
 from zapomni_core.host.discovery import discover
-from zapomni_core.host.registry import CheckedTool
 from zapomni_core.settings import Settings
 from zapomni_core.tool import Tool
+from zapomni_mcp.catalogue import instructions, tool_entry
 from zapomni_mcp.descriptors import Descriptors, claim_stdio
 from zapomni_mcp.process import stop_on_signals
 from zapomni_mcp.stdio import MessageReader, MessageWriter, open_stdio
@@ -48,10 +48,8 @@ log = logging.getLogger("zapomni.server")
 
 LIST_TTL_MS = 60_000
 CANCEL_SECONDS = 5.0
-"""How long calls that were cancelled may take to end."""
+"""The time limit for cancelled calls to end."""
 
-PLUGIN_KEY = "zapomni/plugin"
-INSTRUCTIONS = "Zapomni is long-term memory that its owner keeps. Its tools come from plugins; call them by name."
 COMPLETE = {"resultType": "complete"}  # required from protocol 2026-07-28 on; the SDK drops it for older clients
 
 
@@ -164,7 +162,7 @@ class MCPServer:
     async def _serve(self, read: MessageReader, write: MessageWriter) -> None:
         """Serve in a task of its own, so that the server can end although calls ignore their cancellation."""
         self._progressed = read.progressed
-        self.server.instructions = self._instructions  # tools may have been registered meanwhile
+        self.server.instructions = instructions(self.app.registry)  # tools may have been registered meanwhile
         options = self.server.create_initialization_options()
         serving = asyncio.create_task(self.server.run(read, write, options), name="serving")
         ended = asyncio.create_task(read.ended.wait())
@@ -187,7 +185,7 @@ class MCPServer:
             "zapomni",
             version=version("zapomni"),
             title="Zapomni",
-            instructions=self._instructions,
+            instructions=instructions(self.app.registry),
             cache_hints={"tools/list": hint, "server/discover": hint},
             get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=ListenHandler(self._bus),
@@ -198,16 +196,11 @@ class MCPServer:
         server.middleware.clear()  # the SDK's tracing costs 50 µs a message, and zapomni_core.telemetry traces calls
         return server
 
-    @property
-    def _instructions(self) -> str:
-        """What the server says of itself, then what the tools that it serves say."""
-        return " ".join([INSTRUCTIONS, *(tool.instructions for tool in self.app.registry if tool.instructions)])
-
     def _input_schema(self, name: str) -> dict[str, Any] | None:
         return self.app.registry.get(name).input_schema if name in self.app.registry else None
 
     async def _list_tools(self, _context: Any, _params: types.PaginatedRequestParams) -> dict[str, Any]:
-        return COMPLETE | {"tools": [_tool_entry(tool) for tool in self.app.registry]}
+        return COMPLETE | {"tools": [tool_entry(tool) for tool in self.app.registry]}
 
     async def _call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
@@ -262,20 +255,6 @@ class MCPServer:
     async def _stop_on_failed_requirement(self, stop: asyncio.Event) -> None:
         await self.app.failed_requirement.wait()
         stop.set()
-
-
-def _tool_entry(tool: CheckedTool) -> dict[str, Any]:
-    """The tool's entry in `tools/list`."""
-    entry: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
-    if tool.title:
-        entry["title"] = tool.title
-    if tool.output_schema is not None:
-        entry["outputSchema"] = tool.output_schema
-    if tool.annotations:
-        entry["annotations"] = dict(tool.annotations)
-    if tool.plugin:
-        entry["_meta"] = {PLUGIN_KEY: tool.plugin}
-    return entry
 
 
 @dataclass

@@ -71,7 +71,7 @@ async def _stop(connection: "_Connection", stop: asyncio.Event) -> None:
 
 
 class _Stream:
-    """What the SDK expects of a stream."""
+    """The stream that the SDK expects."""
 
     def __init__(self, connection: "_Connection") -> None:
         self._connection = connection

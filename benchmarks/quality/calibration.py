@@ -1,4 +1,4 @@
-"""How honest the confidence is, and which constants would make it so."""
+"""Measures how reliable the confidence is, and fits its constants."""
 
 import random
 from collections.abc import Sequence

@@ -67,7 +67,7 @@ def _milliseconds(asked: Sequence[Asked]) -> str:
 
 
 async def ablation(name: str, own: Set, questions: Sequence[Question]) -> list[list[str]]:
-    """What leaving out each step changes, with all hits shown; the interval is that of the differences."""
+    """The effect of leaving out each step, with all hits shown; the interval is that of the differences."""
     whole, rows = _figures(await own.ask(questions, uncut=True)), []
     for step in STEPS:
         less = _figures(await own.ask(questions, step, uncut=True))
@@ -142,7 +142,7 @@ VERDICTS = "nothing relevant", "weak", "good"
 
 
 def _verdicts(asked: Sequence[Asked]) -> list[str]:
-    """How many questions, the shares of the verdicts, and how many of those called good have an answer."""
+    """The number of questions, the shares of the verdicts, and the share of good ones that have an answer."""
     said = [verdict(one.confidence) for one in asked]
     good = [one.answered for one, word in zip(asked, said, strict=True) if word == "good"]
     shares = [f"{100 * said.count(word) / len(said):.1f}" for word in VERDICTS]

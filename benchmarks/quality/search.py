@@ -42,7 +42,7 @@ STEPS: dict[str, dict[tuple[Any, str], Any]] = {
     "one hit of near-copies": {(answer, "NEARLY_EQUAL"): 1.1},
     "cut at .2 of the best": {(answer, "LEAST_SHARE"): -1e9},
 }
-"""What to replace in the pipeline to leave a step out; the embedder does it for the author bonus and the vectors."""
+"""The replacement in the pipeline that leaves a step out; the embedder does it for the author bonus and the vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question brought: ids of memories, and what the confidence is made of."""
+    """The hits of a question: ids of memories, and the inputs of the confidence."""
 
     question: Question
     found: tuple[str, ...]

@@ -49,13 +49,13 @@ def errors() -> str:
 
 
 def _codes() -> str:
-    """What a client is told of each kind of failure."""
+    """The message that a client gets for each kind of failure."""
     rows = [
         f"| `{cls.__name__}` | `{kind.error_code}` | {kind.status_code} | {'yes' if kind.recoverable else 'no'} |"
         for cls, kind in KINDS.items()
     ]
     headings = ["| raised | `error_code` | `status_code` | trying again can help |", "|---|---|---|---|"]
-    return "\n".join(["## What a client is told", "", *headings, *rows])
+    return "\n".join(["## Messages that a client gets", "", *headings, *rows])
 
 
 def users(hook: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is refused, with the words it is refused in: each case is really tried, and what was said is written down."""
+"""Lists refusals with their messages: each case is tried, and its message recorded."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ GOOD: Mapping[str, Any] = {
     "execute": execute,
 }
 
-# What is wrong, in words, and the part of a good tool that is changed to be so.
+# The flaw in words, and the part of a good tool that is changed to have it.
 RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("has no `name` or no `description`", {"name": MISSING}),
     ("has no `input_schema`", {"input_schema": MISSING}),
@@ -77,7 +77,8 @@ RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("`execute` does not take one argument", {"execute": execute_nothing}),
     ("`title` has unprintable characters", {"title": "Roll\u202e"}),
     ("`output_schema` is not that of an object", {"output_schema": {"type": "string"}}),
-    ("`instructions` is not a text of 10 to 500 characters", {"instructions": "Roll!"}),
+    ("`instructions` is not a text of 10 to 200 characters", {"instructions": "Roll!"}),
+    ("`meta` is not a mapping", {"meta": "always"}),
     ("`annotations` is not a mapping of hints to true or false", {"annotations": {"readOnlyHint": "yes"}}),
     ("`annotations` has an unknown hint", {"annotations": {"safeHint": True}}),
     ("`timeout_seconds` is not a positive number", {"timeout_seconds": 0}),

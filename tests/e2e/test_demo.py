@@ -37,10 +37,10 @@ def home(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(home) -> subprocess.CompletedProcess[str]:
+def shown(home, measured) -> subprocess.CompletedProcess[str]:
     """One run, with settings of the user's that it must not heed, where Python would write in ASCII."""
     foreign = {"ZAPOMNI_STORE": "nowhere://x", "ZAPOMNI_WORKSPCE": "misspelt", "LOG_LEVEL": "LOUD"}
-    return run_demo(home, PYTHONIOENCODING="ascii", **foreign)
+    return run_demo(home, PYTHONIOENCODING="ascii", **foreign, **measured)
 
 
 def test_everything_holds(shown):

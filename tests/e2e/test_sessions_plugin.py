@@ -1,13 +1,12 @@
-"""The plugin sessions as a real client meets it, over real stdio, in both eras of the protocol."""
+"""The plugin sessions with a real client, over real stdio."""
 
 import json
 import subprocess
-from contextlib import contextmanager
 
 import pytest
 from mcp import MCPError
 
-from tests.e2e.visiting import ERAS, visiting
+from tests.e2e.visiting import visiting
 from tests.e2e.wire import SECONDS, ZAPOMNI, environment
 
 pytestmark = pytest.mark.xdist_group("sessions")
@@ -25,17 +24,12 @@ TOOLS = {
 DIMENSION = 1536
 
 
-@contextmanager
-def connected(folder, era):
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sessions")
     env = environment(folder / "home")
-    with visiting([ZAPOMNI, "serve"], era, env=env, cwd=folder, log=folder / "server.log") as visitor:
+    with visiting([ZAPOMNI, "serve"], "auto", env=env, cwd=folder, log=folder / "server.log") as visitor:
         visitor.folder = folder
-        yield visitor
-
-
-@pytest.fixture(scope="module", params=ERAS)
-def visitor(request, tmp_path_factory):
-    with connected(tmp_path_factory.mktemp("sessions"), request.param) as visitor:
         yield visitor
 
 
@@ -103,16 +97,12 @@ def test_the_store_is_healthy(visitor):
     assert ask(visitor, "health_check")["health"]["status"] == "healthy"
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_the_report_of_an_unknown_tool_can_be_handed_on_and_its_owner_reads_it(era, tmp_path):
-    with connected(tmp_path, era) as visitor:
-        assert zapomni(visitor, "gaps") == "No gaps: no agent has reported one.\n"
-        with pytest.raises(MCPError) as unknown:
-            visitor.call("store_massage")
-        report = dict(unknown.value.data)
-        assert report["nearest_tools"][0] == "store_message"
-        assert set(report["existing_tools_checked"]) > TOOLS
-        ask(visitor, "report_tool_gap", **report)
-        (gap,) = json.loads(zapomni(visitor, "gaps", "--json"))["gaps"]
-        assert (gap["missing_tools"], gap["attempted_task"]) == (["store_massage"], "call of store_massage")
-        assert "store_massage: call of store_massage" in zapomni(visitor, "gaps")
+def test_an_agent_reports_an_unknown_tool_as_a_gap_and_the_user_lists_it(visitor):
+    with pytest.raises(MCPError) as unknown:
+        visitor.call("store_massage")
+    report = dict(unknown.value.data)
+    assert report["nearest_tools"][0] == "store_message"
+    assert set(report["existing_tools_checked"]) > TOOLS
+    ask(visitor, "report_tool_gap", **report)
+    (gap,) = json.loads(zapomni(visitor, "gaps", "--json"))["gaps"]
+    assert (gap["missing_tools"], gap["attempted_task"]) == (["store_massage"], "call of store_massage")

@@ -119,7 +119,7 @@ def is_gone(server):
     return False
 
 
-@pytest.mark.usefixtures("hangups_heard")
+@pytest.mark.usefixtures("hangups_heard", "measured_programs")
 @pytest.mark.parametrize("end", ENDINGS.values(), ids=ENDINGS)
 def test_a_call_in_progress_is_finished_and_answered_before_the_server_ends(busy, end):
     at_work = busy()
@@ -145,6 +145,7 @@ def test_a_call_of_a_client_that_vanished_is_finished_and_the_server_ends(busy):
     assert is_gone(at_work.server)
 
 
+@pytest.mark.usefixtures("measured_programs")
 def test_a_second_signal_ends_the_server_at_once(busy):
     at_work = busy()
     at_work.server.process.send_signal(signal.SIGINT)

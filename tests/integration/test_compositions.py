@@ -7,6 +7,7 @@ from mcp.server.lowlevel import Server
 
 from zapomni_core import MemoryEngine
 from zapomni_core.settings import Settings
+from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.llm_server import LLMServer, answer, refuse
 from zapomni_mcp import MCPServer
 from zapomni_mcp.tools import AddMemoryTool, GetJobTool, SearchMemoryTool
@@ -29,7 +30,7 @@ async def serve(tmp_path, model):
     def build(*tools, **settings):
         llm = {"provider": "openai", "model": "any", "base_url": f"{model.url}/v1", "api_key": "sk-x"}
         given = {"store": f"sqlite://{tmp_path}/memory.db", "extractor": "llm", "llm": llm, **settings}
-        engine = MemoryEngine(Settings.model_validate(given))
+        engine = MemoryEngine(Settings.model_validate(given), embedder=HashingEmbedder())
         server = MCPServer(core_engine=engine)
         for tool in tools:
             server.register_tool(tool(core_engine=engine))

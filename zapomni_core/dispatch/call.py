@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BEAT_SECONDS = 1.0
 STILL_WORKING = "still working"
 BEAT = 0.001
-"""What a heartbeat adds to the progress sent last: less than any step of the work."""
+"""The progress that a heartbeat adds: less than any step of the work."""
 
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 

@@ -1,4 +1,4 @@
-"""Runs a call: observe, look up, transform, validate, guard, limit concurrency and time, execute, check the result.
+"""Runs a call: observe, look up, settle the arguments, transform, validate, guard, limit concurrency and time, execute, check the result.
 
 Independent of MCP. Whatever a tool does, a call ends with a result, with one of the exceptions in `pass_through`, or with
 cancellation.
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from zapomni_core.dispatch.arguments import ArgumentProblem, check_arguments, problem_of
+from zapomni_core.dispatch.arguments import ArgumentProblem, check_arguments, joined, problem_of, settle_arguments
 from zapomni_core.dispatch.call import (
     Call,
     CallContext,
@@ -185,6 +185,7 @@ class Dispatcher:
         if reason := await self._wait_ready(tool):
             return _refusal(tool, "plugin", reason, "PLUGIN_UNAVAILABLE", 503)
         try:
+            call = replace(call, arguments=settle_arguments(tool, call.arguments))
             return self._checked(await self._transformed(call), tool)
         except BaseException as error:
             if is_cancellation(error) or isinstance(error, self.pass_through):
@@ -195,12 +196,13 @@ class Dispatcher:
         tool = self._registry.get(call.name)
         context = call_context.get()
         if context is not None and call.name != context.call.name:  # a transform called another tool
-            call = replace(call, plugin=tool.plugin)
+            call = replace(call, plugin=tool.plugin, arguments=settle_arguments(tool, call.arguments))
             if reason := await self._wait_ready(tool):
                 return _refusal(tool, "plugin", reason, "PLUGIN_UNAVAILABLE", 503)
-        if problem := check_arguments(tool, call.arguments):
-            _log_problem(problem, tool, None)
-            return _refusal(tool, "validation", str(problem), "INVALID_ARGUMENTS", 400, recoverable=True)
+        if problems := check_arguments(tool, call.arguments):
+            for problem in problems:
+                _log_problem(problem, tool, None)
+            return _refusal(tool, "validation", joined(problems), "INVALID_ARGUMENTS", 400, recoverable=True)
         return await self._guarded(call)
 
     async def _run(self, call: Call) -> Result:
@@ -231,7 +233,7 @@ class Dispatcher:
             if not timer.expired():
                 raise
             log.warning("tool_timed_out", extra={"tool": tool.name, "plugin": tool.plugin, "seconds": limit})
-            message = f"Tool '{tool.name}' reported no progress for {limit:g} seconds and was stopped."
+            message = f"Tool '{tool.name}' reported no progress for {limit:g} s and was stopped."
             return _refusal(tool, "timeout", message, "TIMEOUT", 503, recoverable=True)
         finally:
             if context is not None:
@@ -287,7 +289,7 @@ def _refusal(
 
 def _timed_result(response: ErrorResponse, tool: CheckedTool) -> Result:
     context = call_context.get()
-    elapsed = round(context.seconds * 1000, 3) if context else 0.0
+    elapsed = round(context.seconds * 1000, 1) if context else 0.0
     return error_result(response.model_copy(update={"processing_time_ms": elapsed}), tool)
 
 

@@ -30,7 +30,7 @@ _LONGEST_TYPE = 50
 _MOST = 500
 """Entities and relations of one part."""
 _ENDS = (re.compile(r"\n\s*\n"), re.compile(r"[.!?…]\s|[。！？]|\n"), re.compile(r"\s"))
-"""Where a part may end, best first: after a paragraph, a sentence, a word."""
+"""Places where a part may end, best first: after a paragraph, a sentence, a word."""
 
 LONGEST_QUOTE = 1000
 LONGEST_NAME = 200

@@ -60,8 +60,10 @@ def as_list(answer: Any, plugin: object, hook: str) -> list[Any]:
 
 def _raised(hook: str, error: BaseException, plugin: object) -> PluginError:
     """Any exception of a hook is the plugin's failure: hooks run in a thread, which gets no Ctrl-C."""
-    told = f"{hook} raised {type(error).__name__}"
-    return PluginError("hooks", f"{hook} raised {quoted(error, plugin)}", f"fix {hook} in the plugin", told=told)
+    public_cause = f"{hook} raised {type(error).__name__}"
+    return PluginError(
+        "hooks", f"{hook} raised {quoted(error, plugin)}", f"fix {hook} in the plugin", public_cause=public_cause
+    )
 
 
 def implements(plugin: object, hook: str) -> bool:

@@ -90,8 +90,8 @@ class Import:
         if isinstance(error, PluginError):
             raise error
         if error is not None:
-            told = f"its import raised {type(error).__name__}"
-            raise PluginError("import", quoted(error), _fix(error, self._found), told=told) from error
+            public_cause = f"its import raised {type(error).__name__}"
+            raise PluginError("import", quoted(error), _fix(error, self._found), public_cause=public_cause) from error
         return self.call.result
 
 

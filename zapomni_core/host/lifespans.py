@@ -17,7 +17,7 @@ log = logging.getLogger("zapomni.lifespans")
 
 CLOSE_SECONDS = 10.0
 CANCEL_SECONDS = 1.0
-"""How long a cancelled lifespan may take to end."""
+"""The time limit for a cancelled lifespan to end."""
 WARN_AFTER = 1 / 3
 """The part of the limit after which a slow lifespan is logged."""
 
@@ -81,10 +81,10 @@ class _Lifespan:
         with watched(f"lifespan of plugin '{self.plugin}'"):
             return await self._lifespan.__aexit__(kind, error, trace)
 
-    def _settle(self, cause: str | None, told: str | None = None) -> None:
+    def _settle(self, cause: str | None, public_cause: str | None = None) -> None:
         if not self.settled.is_set():
             if cause is not None:
-                self.failure = PluginError("lifespan", cause, "see the log", told=told)
+                self.failure = PluginError("lifespan", cause, "see the log", public_cause=public_cause)
             self.settled.set()
             for timer in self._timers:
                 timer.cancel()
@@ -95,8 +95,8 @@ class _Lifespan:
 
     def _opening_failed(self, error: BaseException) -> None:
         log.error("lifespan_failed", exc_info=error, extra={"plugin": self.plugin})
-        told = f"its lifespan raised {type(error).__name__}"
-        self._settle(f"its lifespan raised {quoted(error)}", told)
+        public_cause = f"its lifespan raised {type(error).__name__}"
+        self._settle(f"its lifespan raised {quoted(error)}", public_cause)
 
     def _closing_failed(self, error: BaseException) -> None:
         log.error("lifespan_did_not_close", exc_info=error, extra={"plugin": self.plugin})

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SLOW_IMPORT_MS = 500
 SEQUENTIAL_SECONDS = 1.0
-"""How long plugins are imported one after the other, and then asked for their hooks; after that, they overlap."""
+"""The time for which plugins are imported, and their hooks called, one after the other; after that, they overlap."""
 
 Lifespan = AbstractAsyncContextManager[None]
 
@@ -103,7 +103,7 @@ class Loader:
         self._register_deferred_tools(offers)
 
     def offer(self, report: PluginReport) -> Offer:
-        """What a plugin offers beside its report; nothing if it was not imported."""
+        """The offer of a plugin beside its report; empty if it was not imported."""
         return next((one for one in self._offers if one.report is report), Offer(report))
 
     def _is_permitted(self, report: PluginReport, found: Found) -> bool:
@@ -152,8 +152,8 @@ class Loader:
             raise call.error
         if call.error is not None:
             cause = quoted(call.error, offer.plugin)
-            told = f"it raised {type(call.error).__name__}"
-            raise PluginError("hooks", cause, "fix or update the plugin, or disable it", told=told)
+            public_cause = f"it raised {type(call.error).__name__}"
+            raise PluginError("hooks", cause, "fix or update the plugin, or disable it", public_cause=public_cause)
 
     def _register_providers(self, offer: Offer) -> None:
         for provider in offer.providers:
@@ -260,7 +260,7 @@ class Loader:
             offer.original_names[checked.name] = original_name
 
     def _check_tool(self, offer: Offer, tool: Any) -> tuple[str, CheckedTool, ToolSettings]:
-        """A tool's original name, the checked tool and its settings; PluginError whatever its properties raise."""
+        """A tool's original name, the checked tool and its settings; PluginError if its properties raise."""
         original: Any = None
         try:
             original = getattr(tool, "name", None)
@@ -268,15 +268,15 @@ class Loader:
             settings = self._settings.tools.get(str(renamed or original), ToolSettings())
             checked = check_tool(tool, taken=lambda _: False, plugin=offer.name, name=renamed)
         except (TypeError, ValueError) as error:
-            cause = told = str(error)
+            cause = public_cause = str(error)
         except BaseException as error:  # noqa: BLE001 (the seam: loading a plugin)
             cause = f"one of its parts raised {quoted(error, offer.plugin)}"
-            told = f"one of its parts raised {type(error).__name__}"
+            public_cause = f"one of its parts raised {type(error).__name__}"
         else:
             return str(original), _with_description(checked, settings), settings
         name = repr(original) if isinstance(original, str) else f"of {type(tool).__name__}"
         fix = "fix the tool, or ask the plugin's author"
-        raise PluginError("tools", f"tool {name}: {cause}", fix, told=f"tool {name}: {told}")
+        raise PluginError("tools", f"tool {name}: {cause}", fix, public_cause=f"tool {name}: {public_cause}")
 
 
 def _imported(report: PluginReport, import_: Import) -> Offer:
@@ -378,7 +378,7 @@ def _settings_error(name: str, model: type[BaseModel], error: ValidationError) -
     steps = [f"remove or correct {_settable(name, unknown)}"] if unknown else []
     steps += [f"set {_settable(name, wrong)}"] if wrong else []
     keys = [f"plugins.{name}.{key}" for key in unknown + wrong]
-    return PluginError("settings", "; ".join(lines), "; ".join(steps), told=f"wrong: {', '.join(keys)}")
+    return PluginError("settings", "; ".join(lines), "; ".join(steps), public_cause=f"wrong: {', '.join(keys)}")
 
 
 def _settable(name: str, keys: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ log = logging.getLogger("zapomni.registry")
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]*")
 NAME_LENGTH = 50
 DESCRIPTION_LENGTH = (10, 500)
+INSTRUCTIONS_LENGTH = 200
 # Unicode's default ignorable characters, without the variation selectors that emoji need; control characters other than
 # white space; and interlinear annotation marks.
 HIDDEN = re.compile(
@@ -29,6 +30,8 @@ HIDDEN = re.compile(
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 CHARACTERS_PER_TOKEN = 4
 LARGE_TOOL_TOKENS = 250
+MANGLED = ("$ref", "allOf", "anyOf", "oneOf")
+"""Keywords of input schemas that some clients cannot convert for their model."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class CheckedTool:
     timeout_seconds: float | None = None
     unlisted_arguments: Mapping[str, Any] = field(default_factory=dict)
     instructions: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
     plugin: str = ""
 
     @cached_property
@@ -130,7 +134,8 @@ def check_tool(tool: Any, *, taken: Callable[[str], bool], plugin: str = "", nam
         annotations=_check_annotations(getattr(tool, "annotations", None)),
         timeout_seconds=_check_timeout(getattr(tool, "timeout_seconds", None)),
         unlisted_arguments=_check_unlisted(getattr(tool, "unlisted_arguments", None)),
-        instructions=_check_instructions(getattr(tool, "instructions", None)),
+        instructions=_check_instructions(getattr(tool, "instructions", None)).replace(offered, chosen),
+        meta=_check_meta(getattr(tool, "meta", None)),
         plugin=plugin,
     )
 
@@ -219,9 +224,20 @@ def _check_instructions(instructions: Any) -> str:
     if instructions is None:
         return ""
     try:
-        return check_description(instructions)
+        check_description(instructions)
     except ValueError as error:
         raise ValueError(str(error).replace("description", "instructions")) from None
+    if len(instructions) > INSTRUCTIONS_LENGTH:
+        raise ValueError(f"Tool instructions too long (max {INSTRUCTIONS_LENGTH} chars)")
+    return str(instructions)
+
+
+def _check_meta(meta: Any) -> Mapping[str, Any]:
+    if meta is None:
+        return {}
+    if not isinstance(meta, Mapping) or not is_json(dict(meta)):
+        raise ValueError("Tool meta must be a mapping of text to JSON")
+    return deepcopy(dict(meta))
 
 
 def _check_annotations(annotations: Any) -> Mapping[str, bool]:
@@ -257,6 +273,7 @@ def _advice(tool: CheckedTool) -> Iterator[str]:
     for name, schema in tool.input_schema["properties"].items():
         if not (isinstance(schema, dict) and schema.get("description")):
             yield f"parameter '{name}' has no description, which is what a model reads"
+    yield from _mangled(tool.input_schema, "")
     if HIDDEN.search(json.dumps(tool.input_schema, ensure_ascii=False)):
         yield "input_schema has hidden characters, which a model reads and you do not see"
     if "additionalProperties" not in tool.input_schema:
@@ -264,4 +281,23 @@ def _advice(tool: CheckedTool) -> Iterator[str]:
     if not {"readOnlyHint", "destructiveHint"} & set(tool.annotations):
         yield "annotations state neither readOnlyHint nor destructiveHint, so clients take it for destructive"
     if (size := tokens(tool)) > LARGE_TOOL_TOKENS:
-        yield f"costs every conversation {size} tokens; shorten its description or schema"
+        yield f"costs every conversation ~{size} tokens; shorten its description or schema"
+
+
+def _mangled(schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    """What some clients refuse, or turn into a string, in an input schema and everything below it."""
+    where = f"'{place}'" if place else "input_schema"
+    for keyword in MANGLED:
+        if keyword in schema:
+            yield f"{where} has {keyword}, which some clients refuse or turn into a string; give one plain type"
+    if isinstance(schema.get("type"), list):
+        yield f"{where} has several types, which some clients refuse or turn into a string; null may always be sent"
+    if ("enum" in schema or "const" in schema) and "type" not in schema:
+        yield f"{where} has fixed values without a type, which some models refuse; add the type"
+    if ("default", None) in schema.items():
+        yield f"{where} has the default null, which some models refuse; leave it out"
+    for name, part in schema.get("properties", {}).items():
+        if isinstance(part, dict):
+            yield from _mangled(part, f"{place}.{name}" if place else name)
+    if isinstance(items := schema.get("items"), dict):
+        yield from _mangled(items, f"{place}[]")

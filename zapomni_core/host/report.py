@@ -28,7 +28,7 @@ class PluginReport:
     middleware: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    told: str | None = field(default=None, repr=False)
+    public_cause: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, found: Found) -> "PluginReport":
@@ -38,22 +38,22 @@ class PluginReport:
     def fail(self, error: PluginError) -> None:
         """Record a failure; the plugin offers nothing from now on."""
         self.state, self.stage, self.cause, self.fix = "failed", error.stage, str(error), error.fix
-        self.told = error.told
+        self.public_cause = error.public_cause
         self.tools, self.middleware, self.commands = [], [], []
 
     @property
     def removal(self) -> str:
-        """How to start Zapomni without the plugin."""
+        """The command that starts Zapomni without the plugin."""
         is_file = self.source and not self.distribution
         return f"leave out --plugin {self.source}" if is_file else f"run: zapomni plugins disable {self.name}"
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON for the user."""
-        return {key: value for key, value in asdict(self).items() if key != "told"}
+        return {key: value for key, value in asdict(self).items() if key != "public_cause"}
 
-    def as_told_to_clients(self) -> dict[str, Any]:
+    def for_clients(self) -> dict[str, Any]:
         """The report as JSON for clients, without the texts of exceptions."""
-        return self.as_dict() | {"cause": self.told if self.state == "failed" else self.cause}
+        return self.as_dict() | {"cause": self.public_cause if self.state == "failed" else self.cause}
 
 
 class HostReport:

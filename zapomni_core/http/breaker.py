@@ -44,7 +44,7 @@ class CircuitBreaker:
 
     @property
     def failures(self) -> int:
-        """How many calls in a row have failed."""
+        """The number of calls in a row that failed."""
         return self._failures
 
     @property

@@ -173,7 +173,7 @@ class Worker:
 
     @property
     def stop_seconds(self) -> float:
-        """How long to wait for the end: a job that runs is given back; a store that does not answer is not waited for."""
+        """The time to wait for the end: a running job is given back; a store that does not answer is abandoned."""
         return STOP_SECONDS if self._is_busy else IDLE_STOP_SECONDS
 
     async def run(self, delay: float = 0.0) -> None:

@@ -23,7 +23,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ChatProtocol:
-    """How a provider takes a question, and where a reply has the answer's text.
+    """The format of a provider's requests, and the place of the answer's text in its replies.
 
     `text_of` raises LookupError or TypeError if a reply does not follow the protocol.
     """

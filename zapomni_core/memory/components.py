@@ -53,6 +53,7 @@ class Components:
         self.host_stats: Callable[[], HostStats] = HostStats
         self.runner = JobRunner(self)
         self._given_settings = settings
+        self._ollama: dict[str, str] = {}
         self._providers = providers
         self._store = store
         self._given_embedder: Embedder | None = CheckedEmbedder(embedder) if embedder else None
@@ -71,8 +72,17 @@ class Components:
         if self._given_settings is None:
             from zapomni_core.config import load
 
-            return load().settings
-        return self._given_settings
+            return _with_ollama(load().settings, self._ollama)
+        return _with_ollama(self._given_settings, self._ollama)
+
+    def choose_ollama(self, host: str | None, model: str | None) -> None:
+        """Use the embedder `ollama`, with this host and model, instead of the one in the settings; nothing if both are None."""
+        if host:
+            from zapomni_core.config.shared_variables import ollama_url
+
+            self._ollama["base_url"] = ollama_url(host)
+        if model:
+            self._ollama["model"] = model
 
     @cached_property
     def telemetry(self) -> Telemetry:
@@ -142,7 +152,7 @@ class Components:
         return any(one not in BUILT_IN for one in self.providers.of_kind("job"))
 
     async def job_counts(self, workspace: str) -> "JobCounts | None":
-        """How many jobs a workspace has, by state; None if it never had one."""
+        """The number of jobs of a workspace, by state; None if it never had one."""
         counts = await self.jobs.counts(workspace) if self.jobs is not None else None
         self._queued = counts.queued + counts.running if counts else None
         return counts if counts and counts != type(counts)() else None
@@ -296,12 +306,21 @@ class Components:
 
     @property
     def providers(self) -> Providers:
-        """What can be chosen: the built-in stores, embedders, extractors and kinds of jobs, unless others were given."""
+        """The stores, embedders, extractors and kinds of jobs that can be chosen: the built-in ones, unless others were given."""
         if self._providers is None:
             from zapomni_core.providers import BUILT_IN
 
             self._providers = Providers(BUILT_IN)
         return self._providers
+
+
+def _with_ollama(settings: Settings, given: Mapping[str, str]) -> Settings:
+    """The settings with the embedder `ollama` and these settings of it, if there are any."""
+    if not given:
+        return settings
+    ollama = settings.embedding.ollama.model_copy(update=given)
+    embedding = settings.embedding.model_copy(update={"ollama": ollama})
+    return settings.model_copy(update={"embedder": "ollama", "embedding": embedding})
 
 
 def _serves(known: "EmbedderIdentity", wanted: "EmbedderIdentity") -> bool:

@@ -44,7 +44,8 @@ class MemoryEngine:
 
     Settings instead of components are those of new components; without either, the user's settings are used, from the
     settings file and the environment, as the server does. A store, an embedder or an extractor that is given is used instead
-    of the one in the settings. Nothing is built or opened before the first awaited method; `close` closes the components.
+    of the one in the settings; `ollama_host` and `embedding_model` choose the embedder `ollama`. Nothing is built or opened
+    before the first awaited method; `close` closes the components.
     """
 
     def __init__(
@@ -56,9 +57,12 @@ class MemoryEngine:
         store: "MemoryStore | None" = None,
         embedder: "Embedder | None" = None,
         extractor: "Extractor | None" = None,
+        ollama_host: str | None = None,
+        embedding_model: str | None = None,
     ) -> None:
         if not isinstance(components, Components):
             components = Components(components, providers, store=store, embedder=embedder, extractor=extractor)
+            components.choose_ollama(ollama_host, embedding_model)
         self.components = components
         self._workspace = workspace
 
@@ -256,7 +260,7 @@ class MemoryEngine:
         return result
 
     async def extracted_counts(self, memory_id: str) -> tuple[int, int] | None:
-        """How many entities and relations the extractor found in a memory; None if it has not read it."""
+        """The numbers of entities and relations that were extracted from a memory; None if nothing was extracted yet."""
         return await self.graph.reading(self.workspace, memory_id, self.components.extractor.name)
 
     async def reprocess(self, memory_ids: "Sequence[str] | None" = None, limit: int = 100) -> Reprocessing:
@@ -406,11 +410,11 @@ class MemoryEngine:
         return await (await self._store()).purge(self.workspace, chosen)
 
     async def health(self) -> list[str]:
-        """What keeps the store from being read and written now, a sentence each. Fast."""
+        """The problems that keep the store from being read or written now, a sentence each. Fast."""
         return await (await self._store()).health()
 
     async def check(self) -> list[str]:
-        """What is wrong with the stored data, a sentence each. Slow: it looks at every text and vector."""
+        """The problems of the stored data, a sentence each. Slow: it looks at every text and vector."""
         return await self._file_store.check()
 
     async def backup(self, target: Path) -> None:
@@ -466,7 +470,7 @@ class MemoryEngine:
         )
 
     async def _unread_memories(self) -> int | None:
-        """How many memories the language model was not asked about; None if none is set, or its settings are wrong."""
+        """The number of memories that the language model has not extracted from; None if no model is set, or its settings are wrong."""
         if not self.asks_llm or self.extractor_problem:
             return None
         return (await self.graph.unread(self.workspace, self.components.extractor.name, 0))[1]

@@ -25,7 +25,7 @@ log = logging.getLogger("zapomni.extraction")
 EXTRACT = "extract"
 RETRY_SECONDS = 60.0
 HELD_SECONDS = 60.0
-"""How long, beside the wait for one answer, a memory's job is held back while the call that added it extracts from it."""
+"""The time, beside the wait for one answer, for which a memory's job is held back while the call that added it extracts."""
 PAGE = 5000
 MOST_JOBS = 20_000
 """Jobs that are looked at, the newest: an older one that waits is found by its key when it is queued again."""
@@ -33,7 +33,7 @@ MOST_JOBS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was extracted from a text, or why nothing has been yet; and the jobs that are stored with it.
+    """The extraction from a text, or the reason why there is none yet; and the jobs that are stored with it.
 
     `counts` are entities and relations; None if no extractor was asked.
     """
@@ -231,7 +231,7 @@ def _counts(extraction: Extraction) -> tuple[int, int]:
 
 
 def _wait_seconds(failure: "ProviderFailure") -> float:
-    """How long asking again is of no use."""
+    """The time before which asking again is of no use."""
     return failure.retry_after_seconds or RETRY_SECONDS
 
 

@@ -82,7 +82,7 @@ async def embed_pending(
 
 
 async def count_pending(store: MemoryStore, workspace: str) -> int:
-    """How many chunks of a workspace have no vector of its embedder."""
+    """The number of chunks of a workspace without a vector of its embedder."""
     identity = await store.embedder(workspace)
     if store.vectors is None:
         return 0
@@ -92,7 +92,7 @@ async def count_pending(store: MemoryStore, workspace: str) -> int:
 
 
 async def count_outdated(store: MemoryStore, workspace: str) -> int:
-    """How many chunks of a workspace have terms of another version of the analyser."""
+    """The number of chunks of a workspace with terms of another version of the analyser."""
     return (await store.vectors.outdated(workspace, VERSION, 1))[1] if store.vectors else 0
 
 

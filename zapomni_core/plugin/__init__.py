@@ -1,4 +1,4 @@
-"""What tools, middleware and commands of a plugin need.
+"""Names for the tools, middleware and commands of a plugin.
 
 Stores, embedders, extractors, jobs, the graph and sessions have modules of their own beside this one.
 """
@@ -10,7 +10,16 @@ from zapomni_core.hookspecs import hookimpl
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.models import EngineStats, MemoryResult, SearchHit, SearchResult
 from zapomni_core.providers import Provider, ProviderContext
-from zapomni_core.responses import DegradedResponse, ErrorResponse, QueuedResponse, SuccessResponse, response_schema
+from zapomni_core.responses import (
+    DegradedResponse,
+    ErrorResponse,
+    Moment,
+    QueuedResponse,
+    SuccessResponse,
+    answer,
+    response_schema,
+)
+from zapomni_core.text.plural import counted
 from zapomni_core.tool import Tool, ToolResult, tool
 from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.records import Memory
@@ -29,6 +38,7 @@ __all__ = [
     "MemoryNotFoundError",
     "MemoryResult",
     "Middleware",
+    "Moment",
     "ProcessingError",
     "Provider",
     "ProviderContext",
@@ -40,6 +50,8 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "UnknownToolError",
+    "answer",
+    "counted",
     "current_call",
     "hookimpl",
     "response_schema",

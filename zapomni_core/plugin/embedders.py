@@ -1,4 +1,4 @@
-"""What an embedder needs: the protocol, and what it says of itself."""
+"""Names for embedders: the protocol, the identity and the profile."""
 
 from zapomni_core.embedding import Embedder, OnBatch, Profile
 from zapomni_db.records import EmbedderIdentity

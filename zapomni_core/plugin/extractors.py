@@ -1,4 +1,4 @@
-"""What an extractor needs: the protocol, what it returns, and the error when a language model is unavailable."""
+"""Names for extractors: the protocol, its results, and the error when a language model is unavailable."""
 
 from zapomni_core.errors import LLMUnavailableError
 from zapomni_core.extraction import Extractor

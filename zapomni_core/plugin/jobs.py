@@ -1,4 +1,4 @@
-"""What a kind of job needs: the protocol, its progress callback, and the records of the job queue."""
+"""Names for kinds of jobs: the protocol, its progress callback, and the records of the job queue."""
 
 from zapomni_core.jobs import JobKind, JobProgress, Postpone
 from zapomni_db.records import Job, JobCounts, NewJob

@@ -1,4 +1,4 @@
-"""What a store needs: the protocols, and the records that go in and come out."""
+"""Names for stores: the protocols and their records."""
 
 from zapomni_db.filters import Filter, parse_metadata_filter
 from zapomni_db.records import (
@@ -12,6 +12,7 @@ from zapomni_db.records import (
     MessageRecord,
     NewChunk,
     NewMemory,
+    Origin,
     Page,
     Question,
     SessionRecord,
@@ -37,6 +38,7 @@ __all__ = [
     "MessageRecord",
     "NewChunk",
     "NewMemory",
+    "Origin",
     "Page",
     "Question",
     "SessionRecord",

@@ -1,5 +1,6 @@
 """Builds an answer of scored chunks: confidence, hits with reasons, and a limit on their text."""
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,16 +9,18 @@ from dataclasses import replace
 from zapomni_core.embedding import Profile
 from zapomni_core.models import SearchHit, Verdict
 from zapomni_core.search.score import Scored
-from zapomni_core.text.breaks import WORDS, last_seam
+from zapomni_core.text.boundaries import WORDS, last_boundary
 from zapomni_core.text.terms import Given, words
 from zapomni_db.records import ChunkFound
 from zapomni_db.store import MemoryStore
 
 CHARACTERS_PER_TOKEN = 4
-ANSWER_OVERHEAD = 100
-HIT_OVERHEAD = 160
-COPY_OVERHEAD = 40
-"""Characters of an answer beside the texts of its hits: for the first line, for each hit, and for the id of a copy."""
+ANSWER_OVERHEAD = 280
+HIT_OVERHEAD = 135
+FIELD_OVERHEAD = 13
+VALUE_OVERHEAD = 3
+"""Characters of an answer as JSON beside the texts of its hits, for the longer form of an answer counts: around the hits,
+for each hit with its id, for a field of a hit that is not empty, and for one of several values."""
 ELLIPSIS = "…"
 SENTENCE_END = re.compile(
     r"[.!?…](?=\s|$)|[\u3002\uff01\uff1f]|\n"
@@ -145,20 +148,28 @@ def cut_to(hits: list[SearchHit], max_tokens: int) -> list[SearchHit]:
 
     At least half of the tokens go to the text of the first hit.
     """
-    room = max(
-        max_tokens * CHARACTERS_PER_TOKEN - ANSWER_OVERHEAD, max_tokens * CHARACTERS_PER_TOKEN // 2 + HIT_OVERHEAD
-    )
+    room = max_tokens * CHARACTERS_PER_TOKEN - ANSWER_OVERHEAD
     kept: list[SearchHit] = []
     for hit in hits:
-        room -= HIT_OVERHEAD + COPY_OVERHEAD * len(hit.copies)
-        if len(hit.text) > room:
-            shorter = _cut(hit.text, room) if kept else _cut_first(hit.text, room)
+        room -= HIT_OVERHEAD + sum(map(_size, (hit.why, hit.tags, hit.copies, hit.heading, hit.source, hit.author)))
+        if not kept:
+            room = max(room, max_tokens * CHARACTERS_PER_TOKEN // 2)
+        escaped = len(json.dumps(hit.text, ensure_ascii=False)) - len(hit.text) - 2
+        if len(hit.text) > room - escaped:
+            shorter = _cut(hit.text, room - escaped) if kept else _cut_first(hit.text, room - escaped)
             if shorter:
                 kept.append(replace(hit, text=shorter))
             break
         kept.append(hit)
-        room -= len(hit.text)
+        room -= len(hit.text) + escaped
     return kept
+
+
+def _size(value: str | Sequence[str]) -> int:
+    """Characters of a field as JSON."""
+    if not value:
+        return 0
+    return FIELD_OVERHEAD + (len(value) if isinstance(value, str) else sum(len(one) + VALUE_OVERHEAD for one in value))
 
 
 def _cut(text: str, room: int) -> str:
@@ -173,7 +184,7 @@ def _cut_first(text: str, room: int) -> str:
         return sentences
     first, most = len(text) - len(text.lstrip()), max(1, room - len(ELLIPSIS))
     words = [match.start() for match in WORDS.pattern.finditer(text, 0, most + 1) if first < match.start() <= most]
-    return text[: words[-1] if words else last_seam(text, 0, most)] + ELLIPSIS
+    return text[: words[-1] if words else last_boundary(text, 0, most)] + ELLIPSIS
 
 
 def _as_written(found: Sequence[Given]) -> Iterator[str]:

@@ -23,11 +23,11 @@ from zapomni_db.store import MemoryStore
 log = logging.getLogger("zapomni.search")
 
 EMBEDDING_SECONDS = 20.0
-"""How long a search waits for the embedder before it continues with words alone."""
+"""The time that a search waits for the embedder before it continues with words alone."""
 CALL_SECONDS = 5.0
 """The same for a request of an embedder on the network."""
 LEG_GROWTH = 4
-"""How many times as many chunks the next request asks for, if a full leg brought too few memories."""
+"""The factor by which the next request asks for more chunks, if a full leg brought too few memories."""
 
 T = TypeVar("T")
 

@@ -41,7 +41,7 @@ def session_id_of(value: Any) -> str:
 
 
 def role_of(value: Any) -> str:
-    """Who says a message: one of the three texts, also where a member of an enumeration that equals it was given."""
+    """The role of a message: one of the three texts, or a member of an enumeration that equals one."""
     if value not in ROLES:
         raise InvalidInputError(f"role must be one of: {', '.join(ROLES)}")
     return ROLES[ROLES.index(value)]
@@ -65,7 +65,7 @@ def _text(field: str, value: Any) -> str:
 
 
 def count_of(field: str, value: Any) -> int:
-    """How many are wanted: any whole number, numpy's too."""
+    """A limit: any whole number above 0, numpy's too."""
     try:
         count = None if isinstance(value, bool) else index(value)
     except TypeError:
@@ -98,13 +98,13 @@ def embedding_of(field: str, value: Any, dimension: int) -> "Vector":
 
 
 def _holds_numbers(given: "NDArray[Any]") -> bool:
-    """Whether it does: texts, which numpy would read as numbers, are none, and large whole numbers are objects to it."""
+    """Whether an array holds numbers. Numpy reads some texts as numbers, and large whole numbers as objects."""
     return given.dtype.kind in "iuf" or all(type(one) in (int, float) for one in given.flat)
 
 
 @cache
 def _prepare_numpy() -> None:
-    """Once: to tell numpy how to compute takes longer than to read a vector."""
+    """Configures numpy once: that takes longer than reading a vector."""
     from zapomni_core.embedding.default import import_numpy
 
     import_numpy()
@@ -119,7 +119,7 @@ def range_of(start: Any, end: Any) -> tuple[datetime, datetime]:
 
 
 def filter_of(value: Any) -> Filter:
-    """What documents must have in their metadata: of a key any of the values, of `tags` all."""
+    """A filter on the metadata of documents: any of the values of a key, all of `tags`."""
     return parse_metadata_filter("metadata_filters", value)
 
 

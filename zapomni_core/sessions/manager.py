@@ -87,7 +87,7 @@ class MemoryManager:
     async def nearest_documents(
         self, query_embedding: list[float], top_k: int = 10, metadata_filters: Mapping[str, Any] | None = None
     ) -> list[tuple[Document, float]]:
-        """What `semantic_search` finds, each with its cosine."""
+        """The documents that `semantic_search` finds, each with its cosine."""
         with self._engine.telemetry.span("memory.semantic_search") as span:
             vector = arguments.embedding_of("query_embedding", query_embedding, self._dimension)
             top_k, wanted = arguments.count_of("top_k", top_k), arguments.filter_of(metadata_filters)

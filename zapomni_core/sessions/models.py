@@ -69,7 +69,7 @@ class ToolCall(TypedDict, total=False):
 
 
 class AgentResponse(BaseModel):
-    """What an agent answers, and how sure it is."""
+    """An agent's answer, and how sure it is."""
 
     answer: str = Field(description="The agent's response text")
     reasoning: str | None = Field(default=None, description="Explanation of agent's reasoning process (nullable)")
@@ -88,7 +88,7 @@ class ToolGapReport(BaseModel):
 
 
 class ApprovalRequest(BaseModel):
-    """What an agent asks a person before it acts."""
+    """A question of an agent to a person before it acts."""
 
     action_type: str = Field(description="Type of action (e.g., 'send_email', 'delete_file')")
     action_description: str = Field(description="Human-readable description of the action")

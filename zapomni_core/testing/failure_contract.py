@@ -94,8 +94,9 @@ class FailureContract:
 
     async def test_the_call_is_cancelled(self) -> None:
         """A cancelled call ends at once, and the next call is served."""
-        for tool in self._dependent:
-            async with self._running(store="silent://") as (app, faults):
+        async with self._running(store="silent://") as (app, faults):
+            for tool in self._dependent:
+                faults.reached.clear()
                 call = asyncio.create_task(app.call(tool, self.calls[tool]))
                 await asyncio.wait_for(faults.reached.wait(), PATIENCE)
                 call.cancel()

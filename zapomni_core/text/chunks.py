@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
-from zapomni_core.text.breaks import (
+from zapomni_core.text.boundaries import (
     ANYWHERE,
     CODE,
     DEFINITION,
@@ -19,15 +19,15 @@ from zapomni_core.text.breaks import (
     PROSE,
     SENTENCES,
     WORDS,
-    Break,
+    Boundary,
     Layout,
     is_joined,
-    last_seam,
+    last_boundary,
 )
 from zapomni_core.text.markdown import Block, Section, has_headings, sections_of
 
 _LEAST_FILL = (1.0, 0.5, 0.5, 0.5, 0.3, 0.15)
-"""How full a chunk must be, by strength, to end at such a place rather than at a weaker one further on."""
+"""The fill, by strength, from which a chunk ends at such a place rather than at a weaker one further on."""
 _COUNTED_LENGTH = 8
 """Characters a token up to which a text may fit into a chunk or an overlap, and its tokens are counted."""
 _LONGEST_TOKEN = 16
@@ -177,7 +177,7 @@ class _Cutter:
                 begins = strength if first == start else kind.strength
                 yield from self.cut(first, last, finer, begins, self._limit // 2)
 
-    def _places(self, kind: Break, start: int, end: int) -> Iterator[int]:
+    def _places(self, kind: Boundary, start: int, end: int) -> Iterator[int]:
         """Yield the places to cut at before `end`, lines and words only `_PIECE_STEP` apart."""
         step = _PIECE_STEP if kind.strength <= LINE else 1
         before = start
@@ -191,12 +191,12 @@ class _Cutter:
         """Cut a part at equal steps. The white space at its end stays with the last piece, which may exceed the limit."""
         stop = self._stop(start, end)
         while start < stop:
-            at = last_seam(self._text, start, min(start + _PIECE_STEP, stop))
+            at = last_boundary(self._text, start, min(start + _PIECE_STEP, stop))
             yield Piece(start, strength, self._cost(start, at if at < stop else end))
             start, strength = at, ANYWHERE
 
     def _stop(self, start: int, end: int) -> int:
-        """Where the white space at the end of a part begins."""
+        """The start of the white space at the end of a part."""
         return start + len(self._text[start:end].rstrip())
 
     def _cost(self, start: int, end: int) -> int:
@@ -232,7 +232,7 @@ def _take_chunk(window: list[Piece], limit: int, most: int) -> int:
 
 
 def _best_cut(window: list[Piece], limit: int, most: int) -> int:
-    """How many pieces the chunk gets: up to the strongest place that leaves it full enough, the last of several."""
+    """The number of pieces of the chunk: up to the strongest place that leaves it full enough, the last of several."""
     best, strongest = 1, -1
     for count, filled in enumerate(accumulate(piece.cost for piece in window[:-1]), start=1):
         strength = window[count].strength
@@ -246,7 +246,7 @@ def _best_cut(window: list[Piece], limit: int, most: int) -> int:
 
 
 def _overlap_start(text: str, lowest: int, fresh: int, tokens: TokenCounter, most: int) -> int:
-    """Where the overlap before `fresh` begins: at a sentence if that gives enough, else at a word, else anywhere.
+    """The start of the overlap before `fresh`: at a sentence if that gives enough, else at a word, else anywhere.
 
     The overlap costs at most `most` tokens and begins at `lowest` at the earliest, where the previous chunk begins.
     """
@@ -268,5 +268,5 @@ def _overlap_start(text: str, lowest: int, fresh: int, tokens: TokenCounter, mos
     return fresh
 
 
-def _ends(kind: Break, text: str, start: int, end: int) -> Iterator[int]:
+def _ends(kind: Boundary, text: str, start: int, end: int) -> Iterator[int]:
     return (match.end() for match in kind.pattern.finditer(text, start, end) if start < match.end() < end)

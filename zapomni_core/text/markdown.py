@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from zapomni_core.text.breaks import CODE, PROSE, Layout
+from zapomni_core.text.boundaries import CODE, PROSE, Layout
 
 _LONGEST_TITLE = 200
 

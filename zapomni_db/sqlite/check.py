@@ -6,9 +6,9 @@ import apsw
 import numpy as np
 
 from zapomni_db.entity_names import key_of
+from zapomni_db.facts import entity_uid, relation_uid
 from zapomni_db.sqlite import filter_index, memories, texts, vectors
 from zapomni_db.sqlite.connection import one, rows
-from zapomni_db.sqlite.graph.query import entity_uid, relation_uid
 from zapomni_db.sqlite.memories import Row
 
 _MOST_REPORTED = 20
@@ -34,7 +34,7 @@ _COUNTED = {
 
 
 def problems(connection: apsw.Connection) -> list[str]:
-    """What is wrong, a sentence each; inside a transaction.
+    """The problems, a sentence each; inside a transaction.
 
     The connection must be a new one: an old one has pages in memory, and FTS5 may take what others changed for damage.
     """

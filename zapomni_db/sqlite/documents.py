@@ -19,7 +19,7 @@ from zapomni_db.filters import Filter
 from zapomni_db.records import LARGEST_NUMBER, Added, DocumentRecord, NewMemory
 from zapomni_db.sqlite import memories
 from zapomni_db.sqlite.add import add_new
-from zapomni_db.sqlite.connection import rows
+from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.texts import WHOLE_MEMORY
 from zapomni_db.sqlite.vectors import checksum
 
@@ -44,11 +44,22 @@ def add(connection: apsw.Connection, workspace: str, memory: NewMemory, vector: 
     """Add a document; inside a transaction."""
     number, added = add_new(connection, workspace, memory, kind="document", conversation=memory.conversation)
     if vector is not None:
-        _check(vector)
-        value = np.ascontiguousarray(vector, np.float32)
-        row = (number, len(value), value.tobytes(), _length_of(value), checksum(value.tobytes()))
-        connection.execute("INSERT INTO document_vector VALUES(?, ?, ?, ?, ?)", row)
+        insert_vector(connection, number, vector)
     return added
+
+
+def insert_vector(connection: apsw.Connection, number: int, vector: Vector) -> None:
+    """Write a document's own vector."""
+    _check(vector)
+    value = np.ascontiguousarray(vector, np.float32)
+    row = (number, len(value), value.tobytes(), _length_of(value), checksum(value.tobytes()))
+    connection.execute("INSERT INTO document_vector VALUES(?, ?, ?, ?, ?)", row)
+
+
+def read_vector(connection: apsw.Connection, number: int) -> Vector | None:
+    """A document's own vector, if it has one."""
+    value = one(connection, "SELECT value FROM document_vector WHERE memory = ?", number)
+    return None if value is None else np.frombuffer(value, np.float32)
 
 
 def find(connection: apsw.Connection, workspace: str, uids: Sequence[str]) -> list[DocumentRecord]:

@@ -150,7 +150,7 @@ def _refuse_other_names(path: Path) -> None:
 
 
 def mount_of(path: Path, mounts: str) -> tuple[str, str]:
-    """Where the file system that a path is on is mounted, and its kind, by the text of /proc/self/mountinfo."""
+    """The mount point and the kind of the file system of a path, by the text of /proc/self/mountinfo."""
     found, kind = "", ""
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")

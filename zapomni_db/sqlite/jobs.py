@@ -2,73 +2,28 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import apsw
 
 from zapomni_db import values
+from zapomni_db.jobs import KEPT_MICROSECONDS, JobRow, for_memory
 from zapomni_db.records import Job, JobCounts, JobState, NewJob
 from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.threads import Threads
 
-KEPT_MICROSECONDS = 7 * 24 * 60 * 60 * 1_000_000
 AHEAD_MICROSECONDS = 60 * 1_000_000
-"""How far ahead of now a job may be written: further, and the clock was set back since."""
+"""The longest time ahead of now that a job can have been written; beyond it, the clock was set back."""
 PAUSE_MICROSECONDS = 60 * 60 * 1_000_000
-"""What waits for longer than this waits for a date, which a clock that is set back does not move."""
+"""A job that waits for longer than this waits for a date, which a clock that is set back does not move."""
 _MOST_PRUNED = 100  # at a time: other writers wait for it
 
 
-class Row(NamedTuple):
-    """A job as it stands in the file. `due_at` is when it may begin or, while it runs, when its lease ends."""
-
-    uid: str
-    workspace: str
-    kind: str
-    key: str
-    payload: str
-    state: JobState
-    attempts: int
-    progress: float | None
-    message: str
-    error: str
-    result: str | None
-    created_at: int
-    updated_at: int
-    not_before: int
-    postponed_since: int | None
-    due_at: int | None
-    worker: str
-
-    @property
-    def job(self) -> Job:
-        """The job as the store gives it out."""
-        return Job(
-            id=self.uid,
-            workspace=self.workspace,
-            kind=self.kind,
-            key=self.key,
-            payload=values.from_json(self.payload),
-            state=self.state,
-            attempts=self.attempts,
-            progress=self.progress,
-            message=self.message,
-            error=self.error,
-            result=None if self.result is None else values.from_json(self.result),
-            created_at=values.from_micros(self.created_at),
-            updated_at=values.from_micros(self.updated_at),
-            not_before=values.from_micros(self.not_before),
-            postponed_since=values.from_micros_or_none(self.postponed_since),
-        )
-
-
-_COLUMNS = ", ".join(Row._fields)
+_COLUMNS = ", ".join(JobRow._fields)
 _SELECT = f"SELECT {_COLUMNS} FROM job "  # noqa: S608 - columns of ours
 _SAME = "WHERE workspace = ? AND kind = ? AND key = ? AND key != '' AND due_at IS NOT NULL"
-_INSERT = f"INSERT INTO job({_COLUMNS}) VALUES({', '.join('?' * len(Row._fields))})"
+_INSERT = f"INSERT INTO job({_COLUMNS}) VALUES({', '.join('?' * len(JobRow._fields))})"
 
 
 def now() -> int:
@@ -84,44 +39,16 @@ def _enqueue_jobs(connection: apsw.Connection, workspace: str, jobs: Sequence[Ne
 
 def enqueue_for(connection: apsw.Connection, workspace: str, memory_id: str, jobs: Sequence[NewJob]) -> tuple[str, ...]:
     """Enqueue jobs for a memory, whose id their payloads get, and those without a key as their key; the ids of the jobs."""
-    return tuple([_enqueue(connection, workspace, _naming(memory_id, job)).uid for job in jobs])
+    return tuple([_enqueue(connection, workspace, for_memory(memory_id, job)).uid for job in jobs])
 
 
-def _naming(memory_id: str, new: NewJob) -> NewJob:
-    return replace(new, payload={**new.payload, "memory_id": memory_id}, key=new.key or memory_id)
-
-
-def _enqueue(connection: apsw.Connection, workspace: str, new: NewJob) -> Row:
-    row = _row(workspace, new)
+def _enqueue(connection: apsw.Connection, workspace: str, new: NewJob) -> JobRow:
+    row = JobRow.new(workspace, new, now())
     found = one(connection, _SELECT + _SAME, workspace, row.kind, row.key)
     if found:
-        return Row(*found)
+        return JobRow(*found)
     connection.execute(_INSERT, row)
     return row
-
-
-def _row(workspace: str, new: NewJob) -> Row:
-    created = now()
-    due = created if new.not_before is None else values.checked_micros("not_before", new.not_before)
-    return Row(
-        uid=str(uuid4()),
-        workspace=workspace,
-        kind=values.check_text("kind", new.kind),
-        key=values.check_text("key", new.key),
-        payload=values.to_json("payload", dict(new.payload)),
-        state="queued",
-        attempts=0,
-        progress=None,
-        message="",
-        error="",
-        result=None,
-        created_at=created,
-        updated_at=created,
-        not_before=due,
-        postponed_since=None,
-        due_at=due,
-        worker="",
-    )
 
 
 class _First(NamedTuple):
@@ -169,7 +96,7 @@ def _claim(
         " message = '', updated_at = ? WHERE id = ?",
         (worker, moment + _micros(lease_seconds), moment, number),
     )
-    return Row(*one(connection, _SELECT + "WHERE id = ?", number)).job
+    return JobRow(*one(connection, _SELECT + "WHERE id = ?", number)).job
 
 
 def _first_by_clock(connection: apsw.Connection, workspace: str, kind: str, moment: int) -> _First | None:
@@ -230,7 +157,7 @@ def _release(connection: apsw.Connection, uid: str, worker: str, not_before: int
     row = one(connection, _SELECT + "WHERE uid = ? AND worker = ? AND state = 'running'", uid, worker)
     if not row:
         return False
-    held = Row(*row)
+    held = JobRow(*row)
     since = held.postponed_since
     if not_before is not None and since is None:
         since = now()
@@ -261,7 +188,7 @@ def _schedule(connection: apsw.Connection, workspace: str, uid: str, due_at: int
 def _find(connection: apsw.Connection, workspace: str, uid: str) -> Job | None:
     """A job by its id."""
     row = one(connection, _SELECT + "WHERE uid = ? AND workspace = ?", uid, workspace)
-    return Row(*row).job if row else None
+    return JobRow(*row).job if row else None
 
 
 def _newest(
@@ -273,7 +200,7 @@ def _newest(
     wanted += " AND kind = :kind" if kind is not None else ""
     bound = {"workspace": workspace, "state": state, "kind": kind, "limit": limit}
     for row in connection.execute(f"{_SELECT} {wanted} ORDER BY id DESC LIMIT :limit", bound):
-        yield Row(*row).job
+        yield JobRow(*row).job
 
 
 def _retry(connection: apsw.Connection, workspace: str, uids: Sequence[str] | None) -> int:
@@ -305,7 +232,7 @@ def _each(connection: apsw.Connection, statement: str, bound: dict[str, Any], ui
 
 
 def _counts(connection: apsw.Connection, workspace: str) -> JobCounts:
-    """How many jobs there are in each state."""
+    """The number of jobs in each state."""
     counted = rows(connection, "SELECT state, count(*) FROM job WHERE workspace = ? GROUP BY state", workspace)
     return JobCounts(**dict(counted))
 

@@ -112,7 +112,8 @@ def find_by_key(connection: apsw.Connection, workspace: str, key: str) -> Row | 
 
 def replaced_rows(connection: apsw.Connection, row: Row) -> list[tuple[int, str]]:
     """The numbers and ids of the memories that a memory took the place of, hidden ones too."""
-    return list(rows(connection, "SELECT id, uid FROM memory WHERE replaced_by = ? ORDER BY id", row.uid))
+    statement = "SELECT id, uid FROM memory WHERE replaced_by = ? AND workspace = ? ORDER BY id"
+    return list(rows(connection, statement, row.uid, row.workspace))
 
 
 def everything(connection: apsw.Connection) -> Iterator[Row]:
@@ -225,19 +226,31 @@ def _read(connection: apsw.Connection, row: Row) -> Memory:
         replaces=tuple(uid for _, uid in replaced_rows(connection, row)),
         replaced_by=row.replaced_by,
         chunks=row.chunks,
-        role=one(connection, "SELECT role FROM message WHERE memory = ?", row.id) or "",
+        role=role_of(connection, row.id),
+        key=row.key or "",
     )
+
+
+def role_of(connection: apsw.Connection, number: int) -> str:
+    """Who said a message; empty for other memories."""
+    return one(connection, "SELECT role FROM message WHERE memory = ?", number) or ""
 
 
 _What = Literal["added", "changed", "deleted", "restored", "replaced", "purged", "read", "embedded", "analysed"]
 
 
+_LOG = "INSERT INTO change(workspace, memory, state, at, client) VALUES(?, ?, ?, ?, ?)"
+
+
 def record_change(connection: apsw.Connection, workspace: str, memory: int, state: _What, by: str = "") -> None:
     """Log a change of a memory. By this log every process keeps its view of a workspace up to date."""
-    connection.execute(
-        "INSERT INTO change(workspace, memory, state, at, client) VALUES(?, ?, ?, ?, ?)",
-        (workspace, memory, state, time.time_ns() // 1000, by),
-    )
+    connection.execute(_LOG, (workspace, memory, state, time.time_ns() // 1000, by))
+
+
+def record_event(connection: apsw.Connection, workspace: str, memory: int, event: Event) -> None:
+    """Log what happened to a memory at another moment."""
+    moment, by = values.checked_micros("events", event.at), values.check_text("by", event.by)
+    connection.execute(_LOG, (workspace, memory, event.what, moment, by))
 
 
 def history(connection: apsw.Connection, memory: int) -> list[Event]:
@@ -352,6 +365,13 @@ def replace(connection: apsw.Connection, uid: str, new: Row, by: str) -> Row | N
     timeline.hide(connection, old.id)
     record_change(connection, new.workspace, old.id, "replaced", by)
     return old
+
+
+def redirect(connection: apsw.Connection, workspace: str, uid: str, new: str) -> None:
+    """Let the memories that one memory replaced be replaced by another one that is equal to it."""
+    connection.execute(
+        "UPDATE memory SET replaced_by = ? WHERE replaced_by = ? AND workspace = ?", (new, uid, workspace)
+    )
 
 
 def delete_replaced(connection: apsw.Connection, new: Row) -> None:

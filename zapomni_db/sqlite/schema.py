@@ -29,7 +29,7 @@ CREATE TABLE workspace(name TEXT PRIMARY KEY, embedder INTEGER NOT NULL) STRICT,
 
 CREATE TABLE memory(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    uid TEXT NOT NULL UNIQUE,
+    uid TEXT NOT NULL,
     workspace TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, author TEXT NOT NULL, conversation TEXT NOT NULL,
     tags TEXT NOT NULL, metadata TEXT NOT NULL,         -- JSON
     timestamp INTEGER, created_at INTEGER NOT NULL,     -- microseconds since 1970
@@ -38,7 +38,8 @@ CREATE TABLE memory(
     first_chunk INTEGER NOT NULL, chunks INTEGER NOT NULL,  -- chunks are numbered in a row
     key TEXT,                                           -- memories of one key are the same; NULL: like no other
     digest BLOB NOT NULL,                               -- of of all that does not change
-    deleted_at INTEGER, replaced_by TEXT
+    deleted_at INTEGER, replaced_by TEXT,
+    UNIQUE(uid, workspace)                              -- a memory may be imported into several workspaces
 ) STRICT;
 -- The last two columns make the index answer alone.
 CREATE INDEX memory_live ON memory(workspace, id, moment, conversation_number, first_chunk, chunks, deleted_at, replaced_by)
@@ -115,7 +116,7 @@ CREATE INDEX memory_documents ON memory(workspace, created_at)
 """
 
 
-# What memories say is in `mention` and `evidence`. What follows from it, such as how many live memories name an entity or when a
+# `mention` and `evidence` hold the contents of memories. Derived values, such as how many live memories name an entity or when a
 # relation was true, is kept beside it in the same transaction.
 _GRAPH = """
 CREATE TABLE reading(                                           -- which extractor has read which memory

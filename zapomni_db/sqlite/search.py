@@ -207,7 +207,7 @@ class LiveChunks:
 
 
 def _find(known: Rows, wanted: Rows) -> tuple[Rows, Mask]:
-    """Where wanted numbers are among known ones, which are sorted; and which of them are there at all."""
+    """The positions of wanted numbers among sorted ones; and which of them are present."""
     if len(known) and known[-1] - known[0] == len(known) - 1:  # without gaps there is nothing to search
         where = wanted - known[0]
         there = (where >= 0) & (where < len(known))

@@ -10,9 +10,10 @@ import apsw
 
 from zapomni_db import values
 from zapomni_db.arrays import Vector
+from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
 from zapomni_db.records import Added, DocumentRecord, MessageRecord, NewMemory, SessionRecord
-from zapomni_db.sqlite import documents
+from zapomni_db.sqlite import documents, memories
 from zapomni_db.sqlite.add import add_new
 from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.texts import WHOLE_MEMORY
@@ -37,6 +38,14 @@ class SQLiteSessions:
     async def create_session(self, workspace: str, user_id: str, metadata: Mapping[str, Any]) -> SessionRecord:
         values.check_text("workspace", workspace)
         return await self._threads.write(lambda connection: _create(connection, workspace, user_id, metadata))
+
+    async def put_session(self, workspace: str, session: SessionRecord) -> bool:
+        values.check_text("workspace", workspace)
+        return await self._threads.write(lambda connection: _put(connection, workspace, session))
+
+    async def list_sessions(self, workspace: str, after: str = "", limit: int = 100) -> list[SessionRecord]:
+        values.check_text("workspace", workspace)
+        return await self._threads.query(lambda connection: _list(connection, workspace, after, min(limit, _MOST_ROWS)))
 
     async def session(self, workspace: str, session_id: str) -> SessionRecord | None:
         return await self._threads.query(lambda connection: _find(connection, workspace, session_id))
@@ -112,6 +121,30 @@ def _create(connection: apsw.Connection, workspace: str, user_id: str, metadata:
     return row.record()
 
 
+def _put(connection: apsw.Connection, workspace: str, session: SessionRecord) -> bool:
+    """Keep a session as it was elsewhere; False where there is one of this id. Inside a transaction."""
+    row = Row(
+        values.check_text("session_id", session.id),
+        values.check_text("user_id", session.user_id),
+        values.to_json("metadata", dict(session.metadata)),
+        values.checked_micros("created_at", session.created_at),
+        values.checked_micros("updated_at", session.updated_at),
+    )
+    if _find(connection, workspace, session.id):
+        return False
+    _insert(connection, workspace, row)
+    return True
+
+
+def _list(connection: apsw.Connection, workspace: str, after: str, limit: int) -> list[SessionRecord]:
+    """Sessions in the order of their numbers, after one of them."""
+    number = one(connection, "SELECT id FROM session WHERE workspace = ? AND uid = ?", workspace, after) if after else 0
+    if number is None:
+        raise InvalidInputError("after must be the id of the last session of the page before")
+    statement = f"SELECT {_FIELDS} FROM session WHERE workspace = ? AND id > ? ORDER BY id LIMIT ?"  # noqa: S608 - ours
+    return [Row(*row).record() for row in rows(connection, statement, workspace, number, limit)]
+
+
 def _find(connection: apsw.Connection, workspace: str, uid: str) -> SessionRecord | None:
     if not (values.is_text(workspace) and values.is_text(uid)):
         return None
@@ -124,15 +157,20 @@ def _add_message(connection: apsw.Connection, workspace: str, session_id: str, r
     values.check_text("workspace", workspace)
     values.check_text("session_id", session_id)
     values.check_text("role", role)
-    session, moment = _next_turn(connection, workspace, session_id)
+    session, moment = _next_turn(connection, workspace, session_id, time.time_ns() // 1000)
     number, added = add_new(connection, workspace, memory, kind="message", conversation=session_id, created_at=moment)
     connection.execute("INSERT INTO message VALUES(?, ?, ?)", (number, session, role))
     return added
 
 
-def _next_turn(connection: apsw.Connection, workspace: str, uid: str) -> tuple[int, int]:
+def append(connection: apsw.Connection, memory: memories.Row, role: str) -> None:
+    """Make a memory the next message of the session that its conversation names, created if need be."""
+    session, _ = _next_turn(connection, memory.workspace, memory.conversation, memory.created_at)
+    connection.execute("INSERT INTO message VALUES(?, ?, ?)", (memory.id, session, values.check_text("role", role)))
+
+
+def _next_turn(connection: apsw.Connection, workspace: str, uid: str, now: int) -> tuple[int, int]:
     """The number of a session, created if need be, and the moment of its next message, which never goes back."""
-    now = time.time_ns() // 1000
     found = one(connection, "SELECT id, updated_at FROM session WHERE workspace = ? AND uid = ?", workspace, uid)
     if found is None:
         return _insert(connection, workspace, Row(uid, "", "{}", now, now)), now

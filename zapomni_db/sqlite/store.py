@@ -23,14 +23,14 @@ from zapomni_db.records import (
     Memory,
     NewMemory,
     Order,
+    Origin,
     Page,
     Question,
     State,
     StoreStats,
     TermCounts,
 )
-from zapomni_db.sqlite import memories, purge, vectors
-from zapomni_db.sqlite.add import add
+from zapomni_db.sqlite import memories, origins, purge, vectors
 from zapomni_db.sqlite.backup import back_up, restore_backup
 from zapomni_db.sqlite.check import problems
 from zapomni_db.sqlite.connection import last_change, one, rows, shown, transaction
@@ -46,7 +46,7 @@ from zapomni_db.sqlite.view import Views
 from zapomni_db.values import check_text
 
 SWEEP_SECONDS = 60.0
-"""How long a purge waits for readers."""
+"""The time that a purge waits for readers."""
 SWEEP_PAUSE = 0.2
 
 T = TypeVar("T")
@@ -67,7 +67,10 @@ class SQLiteStore:
         self.vectors = SQLiteVectors(self._threads)
 
     async def add(self, workspace: str, memories: Sequence[NewMemory]) -> list[Added]:
-        return await self._threads.write(partial(add, workspace=workspace, new=memories))
+        return await self._threads.write(partial(origins.add_all, workspace=workspace, new=memories))
+
+    async def origins(self, workspace: str, memory_ids: Sequence[str]) -> list[Origin]:
+        return await self._threads.query(lambda connection: origins.read(connection, workspace, memory_ids))
 
     async def get(self, workspace: str, memory_id: str = "", *, key: str = "") -> Memory | None:
         return await self._threads.query(lambda connection: memories.get(connection, workspace, memory_id, key))

@@ -64,7 +64,7 @@ def checksum(kept: bytes) -> int:
 
 
 def code_words(dimension: int) -> int:
-    """How many words a code has."""
+    """The number of words of a code."""
     return -(-dimension // _WORD_BITS)
 
 

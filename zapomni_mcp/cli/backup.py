@@ -24,7 +24,7 @@ def backup(context: CommandContext, target: Path, force: bool) -> None:
 
     Running servers may continue to write; the copy is a consistent snapshot.
     """
-    target = _checked(target.absolute(), force=force)
+    target = checked_target(target.absolute(), force=force)
 
     async def work(engine: "MemoryEngine") -> int:
         await engine.backup(target)
@@ -70,7 +70,8 @@ def _confirm(source: Path) -> None:
     click.confirm(f"Replace the whole store, all workspaces, by {source}?", abort=True, err=True)
 
 
-def _checked(target: Path, *, force: bool) -> Path:
+def checked_target(target: Path, *, force: bool) -> Path:
+    """A file that may be written."""
     if target.is_dir():
         raise InvalidRequest(f"{target} is a directory; name a file in it")
     if not target.parent.is_dir():

@@ -25,7 +25,9 @@ from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.memory.reindex import count_outdated, count_pending
 from zapomni_core.models import EngineStats
 from zapomni_core.settings import normalise
+from zapomni_core.text.plural import counted
 from zapomni_mcp.cli.context import configure_logging, find_plugins, read_config, try_load_app
+from zapomni_mcp.cli.default_store import memories_left
 from zapomni_mcp.cli.errors import suggestion
 from zapomni_mcp.cli.options import Options
 from zapomni_mcp.config import Config, settings_file
@@ -65,6 +67,8 @@ async def _check_app(options: Options, config: Config, found: list[Found]) -> li
     running = await _check_running(app, has_store=problem is None and not options.no_plugins)
     return [
         *_check_settings_file(config, settings_file(options.config)),
+        *_check_shared_variables(config),
+        *await _check_memories_left(config),
         *check_plugins(app.report),
         *_check_unused_settings(app, options, config, found),
         *check_tools(app.registry),
@@ -145,6 +149,17 @@ def _check_settings_file(config: Config, default: Path) -> Iterator[Finding]:
     if _others_can_read(config.file) and _has_secret(config):
         fix = f"chmod 600 {shlex.quote(str(config.file))}"
         yield Finding("warn", "settings", f"{config.file} contains a secret, and other users can read it", fix)
+
+
+def _check_shared_variables(config: Config) -> Iterator[Finding]:
+    """Variables that other programs use too, and that have no effect here."""
+    for name, reason in config.unused.items():
+        yield Finding("warn", f"variable {name}", f"has no effect: {reason}", "nothing, if it is meant for others")
+
+
+async def _check_memories_left(config: Config) -> list[Finding]:
+    left = await memories_left(config)
+    return [Finding("warn", "default store", *left)] if left else []
 
 
 def _others_can_read(file: Path) -> bool:
@@ -247,7 +262,7 @@ def check_tools(registry: ToolRegistry) -> Iterator[Finding]:
 def check_tool_count(registry: ToolRegistry) -> Finding:
     """The number of tools, compared with the limits of clients."""
     total = sum(map(tokens, registry))
-    detail = f"{len(registry)} tool{'s' * (len(registry) != 1)}, {total} tokens in every conversation"
+    detail = f"{counted(len(registry), 'tool')}, ~{counted(total, 'token')} in every conversation"
     if len(registry) == 0:
         return Finding("warn", "tools", "no tools are offered", "install or enable a plugin, or fix those that failed")
     exceeded = [str(limit) for limit in CLIENT_LIMITS if len(registry) > limit]

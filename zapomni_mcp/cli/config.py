@@ -24,10 +24,13 @@ def config(options: Options, as_json: bool) -> None:
     rows = dump(loaded)
     if as_json:
         settings = [{"key": key, "value": value, "origin": origin} for key, value, origin in rows]
-        out.json({"file": str(file), "exists": loaded.file is not None, "settings": settings})
+        unused = [{"variable": name, "reason": reason} for name, reason in loaded.unused.items()]
+        out.json({"file": str(file), "exists": loaded.file is not None, "settings": settings, "unused": unused})
         return
     out.text(f"Settings file: {file}" + (" (does not exist)" if loaded.file is None else ""))
     out.text("")
     short = {str(loaded.file): "the file"}
     cells = [(key, short.get(origin, origin), value) for key, value, origin in rows]
     out.table(("KEY", "FROM", "VALUE"), cells, full=True)
+    for name, reason in loaded.unused.items():
+        click.echo(f"{name} has no effect: {reason}.", err=True)

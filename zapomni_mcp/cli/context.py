@@ -86,7 +86,7 @@ async def _run_lifespans(app: "App", report: Callable[[], int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """What a command on memories works with: its output, its options and an engine."""
+    """The context of a command on memories: its output, its options and an engine."""
 
     out: Output
     options: Options

@@ -1,4 +1,4 @@
-"""How commands fail: messages and exit codes."""
+"""Failures of commands: messages and exit codes."""
 
 import difflib
 import logging

@@ -1,4 +1,4 @@
-"""What a command prints: its output, kept apart from what plugins print, and its progress."""
+"""The output of a command, kept apart from the output of plugins, and its progress."""
 
 import json
 import os

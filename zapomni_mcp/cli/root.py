@@ -25,6 +25,7 @@ from zapomni_mcp.cli.reindex import reindex
 from zapomni_mcp.cli.search import get, history, list_memories, search, stats
 from zapomni_mcp.cli.serve import serve
 from zapomni_mcp.cli.tools import call, tools
+from zapomni_mcp.cli.transfer import export_memories, import_memories
 from zapomni_mcp.process import exit_soon
 
 
@@ -101,6 +102,8 @@ ON_MEMORIES = (
     jobs,
     backup,
     restore_backup,
+    export_memories,
+    import_memories,
     reindex,
 )
 

@@ -1,5 +1,6 @@
 """`zapomni serve`: the MCP server."""
 
+import asyncio
 import gc
 import logging
 import sys
@@ -38,6 +39,7 @@ def serve(options: Options) -> None:
     if problem := app.engine.extractor_problem:
         raise ConfigurationError(problem)
     _warn_of_llm_problem(app)
+    _warn_of_memories_left(config)
     server = _import_server()(app.engine, config.settings, app=app)
     _announce(app)
     if on_terminal:
@@ -79,6 +81,14 @@ def _warn_of_llm_problem(app: "App") -> None:
     if llm and (problem := llm.get("problem")):
         asked = {"provider": llm.get("provider"), "model": llm.get("model")}
         log.warning("language_model_not_asked", extra={**asked, "problem": problem, "fix": "run: zapomni doctor"})
+
+
+def _warn_of_memories_left(config: "Config") -> None:
+    from zapomni_mcp.cli.default_store import memories_left
+
+    if left := asyncio.run(memories_left(config)):
+        problem, fix = left
+        log.warning("memories_left", extra={"problem": problem, "fix": fix})
 
 
 def _announce(app: "App") -> None:

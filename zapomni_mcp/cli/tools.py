@@ -10,9 +10,10 @@ import click
 
 from zapomni_core.dispatch.call import STILL_WORKING
 from zapomni_core.errors import UnknownToolError
+from zapomni_core.text.plural import counted
 from zapomni_mcp.cli.context import configure_logging, load_app, read_config
 from zapomni_mcp.cli.errors import InvalidRequest, report_failed_plugins
-from zapomni_mcp.cli.options import Options, shared_options
+from zapomni_mcp.cli.options import Options, reject_before_subcommand, shared_options
 from zapomni_mcp.cli.output import Output
 from zapomni_mcp.process import exit_soon
 
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 Result = dict[str, Any]
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @shared_options()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
-@click.pass_obj
-def tools(options: Options, as_json: bool) -> None:
-    """List every tool and its size in tokens."""
+@click.pass_context
+def tools(ctx: click.Context, as_json: bool) -> None:
+    """List every tool and about how many tokens it adds to every conversation."""
+    if ctx.invoked_subcommand is not None:
+        reject_before_subcommand(ctx)
+        return
+    options = ctx.ensure_object(Options)
     out = Output()
     config = read_config(options)
     configure_logging(config)
@@ -40,6 +45,24 @@ def tools(options: Options, as_json: bool) -> None:
     else:
         _show(out, rows, total)
     report_failed_plugins(app)
+
+
+@tools.command()
+@shared_options()
+@click.argument("name")
+@click.pass_obj
+def show(options: Options, name: str) -> None:
+    """Print a tool's entry in the list of tools, exactly as a client gets it."""
+    from zapomni_mcp.catalogue import tool_entry
+
+    out = Output()
+    config = read_config(options)
+    configure_logging(config)
+    app = load_app(options, config.settings)
+    try:
+        out.json(tool_entry(app.registry.get(name)))
+    except UnknownToolError as error:
+        raise InvalidRequest(f"{error} (zapomni tools lists them)") from None
 
 
 def _as_dict(tool: "CheckedTool") -> dict[str, Any]:
@@ -56,10 +79,10 @@ def _as_dict(tool: "CheckedTool") -> dict[str, Any]:
 
 def _show(out: Output, rows: list[dict[str, Any]], total: int) -> None:
     if rows:
-        cells = [(row["name"], row["plugin"], str(row["tokens"]), _about(row)) for row in rows]
+        cells = [(row["name"], row["plugin"], f"~{row['tokens']}", _about(row)) for row in rows]
         out.table(("TOOL", "PLUGIN", "TOKENS", "ABOUT"), cells, right=("TOKENS",))
         out.text("")
-    out.text(f"{len(rows)} tool{'s' * (len(rows) != 1)}, {total} tokens in every conversation")
+    out.text(f"{counted(len(rows), 'tool')}, ~{counted(total, 'token')} in every conversation")
 
 
 def _about(row: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What the demonstration stores and asks: facts, questions and a long document."""
+"""The data of the demonstration: facts, questions and a long document."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What the memory tools take and give, as pydantic models: untrusted data enters here."""
+"""The requests and responses of the memory tools, as pydantic models: untrusted data enters here."""
 
 from zapomni_mcp.schemas.requests import (
     AddMemoryRequest,

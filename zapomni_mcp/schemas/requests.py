@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from zapomni_core.memory.content import LONGEST_QUERY, LONGEST_TEXT
 from zapomni_core.memory.engine import MOST_HITS
@@ -14,21 +14,12 @@ MOST_REPROCESSED = 1000
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def null_is_left_out(cls, arguments: Any) -> Any:
-        """Clients send null for what they leave out."""
-        if not isinstance(arguments, dict):
-            return arguments
-        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
-        return {name: value for name, value in arguments.items() if value is not None or name not in optional}
-
 
 class AddMemoryRequest(_Request):
     """Arguments of add_memory."""
 
     text: str = Field(min_length=1, max_length=LONGEST_TEXT)
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: dict[str, Any] | None = None
     replaces: str | None = None
     wait_for_completion: bool = True
 

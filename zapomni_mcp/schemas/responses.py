@@ -1,15 +1,18 @@
 """The structured answers of the memory tools, beside the readable text."""
 
-from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
-from zapomni_core.responses import DegradedResponse, QueuedResponse, SuccessResponse
+from zapomni_core.responses import DegradedResponse, Moment, QueuedResponse, SuccessResponse
+
+_NoError = Annotated[str | None, SkipJsonSchema()]
+"""Never there: an error is an answer of another kind."""
 
 
 class _Kept(BaseModel):
-    """What is said of a memory that is kept."""
+    """A memory."""
 
     memory_id: str = Field(description="The memory's ID.")
     chunks_created: int = Field(ge=0, description="How many chunks it was cut into.")
@@ -18,7 +21,7 @@ class _Kept(BaseModel):
         default="stored", description="New, there already, or brought back."
     )
     replaced: str | None = Field(default=None, description="The memory that this one corrects.")
-    error: str | None = None
+    error: _NoError = None
 
 
 class AddMemoryResponse(_Kept, SuccessResponse):
@@ -26,6 +29,8 @@ class AddMemoryResponse(_Kept, SuccessResponse):
 
     status: Literal["success", "degraded"] = "success"  # type: ignore[assignment]  # one schema for both: a client pays for each
     message: str = "Memory stored successfully."
+    entities_extracted: int | None = Field(default=None, ge=0, description="How many entities were read in it.")
+    relationships_extracted: int | None = Field(default=None, ge=0, description="How many relations were read in it.")
 
 
 class AddMemoryDegraded(_Kept, DegradedResponse):
@@ -40,7 +45,7 @@ class ReprocessResponse(QueuedResponse):
     """Memories that jobs will read for entities."""
 
     job_ids: list[str] = Field(description="The receipts: what get_job asks for.")
-    waiting: int = Field(default=0, ge=0, description="How many were queued before.")
+    waiting: int = Field(ge=0, description="How many were queued before.")
     left: int = Field(ge=0, description="How many more memories have not been read and have no job.")
 
 
@@ -53,7 +58,7 @@ class UnreadMemoryResponse(BaseModel):
 
     memory_id: str
     text_preview: str
-    created_at: datetime
+    created_at: Moment
 
 
 class UnreadMemories(SuccessResponse):
@@ -77,9 +82,9 @@ class SearchResult(BaseModel):
     tags: list[str] = Field(default_factory=list)
     source: str = ""
     author: str = ""
-    conversation: str = ""
+    conversation: str = Field(default="", description="Of a message: its session.")
     role: str = ""
-    timestamp: datetime | None = Field(default=None, description="When it was true, else when it was stored.")
+    timestamp: Moment | None = Field(default=None, description="When it was true, else when it was stored.")
     copies: list[str] = Field(default_factory=list, description="Ids of memories that say the same.")
 
 
@@ -94,9 +99,7 @@ class SearchMemoryResponse(BaseModel):
     confidence: float | None = Field(default=None, ge=0.0, le=1.0)
     verdict: Literal["good", "weak", "nothing relevant"] | None = None
     results: list[SearchResult]
-    workspace: str = ""
-    memories_searched: int | None = Field(default=None, ge=0)
-    error: str | None = None
+    error: _NoError = None
 
 
 class ListedMemory(BaseModel):
@@ -105,13 +108,11 @@ class ListedMemory(BaseModel):
     memory_id: str
     text_preview: str
     kind: str = "memory"
-    tags: list[str]
-    source: str
-    author: str
-    conversation: str
-    role: str
-    timestamp: datetime | None = Field(default=None, description="When it was true, if that was said.")
-    created_at: datetime
+    tags: list[str] = Field(default_factory=list)
+    source: str = ""
+    author: str = ""
+    role: str = ""
+    timestamp: Moment = Field(description="When it was true, else when it was stored.")
 
 
 class ListMemoriesResponse(SuccessResponse):
@@ -119,28 +120,28 @@ class ListMemoriesResponse(SuccessResponse):
 
     count: int = Field(ge=0, description="How many there are on this page.")
     memories: list[ListedMemory]
-    next_after: str | None = Field(default=None, description="Where the next page begins; null on the last.")
+    next_after: str | None = Field(default=None, description="Where the next page begins, unless it is the last.")
 
 
 class Statistics(BaseModel):
-    """How much there is, and what it runs on."""
+    """The size and the state of the memory."""
 
     total_memories: int = Field(ge=0)
     total_chunks: int = Field(ge=0)
     database_size_mb: float = Field(ge=0.0)
     graph_name: str
-    cache_hit_rate: float | None = Field(default=None, ge=0.0, le=1.0, description="Always null: nothing is cached.")
+    cache_hit_rate: Annotated[float | None, SkipJsonSchema()] = Field(
+        default=None, ge=0.0, le=1.0, description="Never there: nothing is cached."
+    )
     avg_query_latency_ms: float | None = Field(default=None, ge=0.0)
     deleted_memories: int = 0
     superseded_memories: int = 0
-    workspaces: list[str] = Field(default_factory=list)
-    store: str = ""
-    embedder: str | None = None
-    jobs: dict[str, int] | None = Field(default=None, description="Jobs by state, if there ever was one.")
-    llm: dict[str, Any] | None = Field(default=None, description="The language model, if one is asked.")
-    unread_memories: int | None = Field(default=None, description="Not read for entities, if a model reads them.")
-    plugins: list[dict[str, Any]] = Field(default_factory=list)
-    calls: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    store: str = Field(default="", description="What it is, and where.")
+    embedder: str = ""
+    jobs: dict[str, int] = Field(default_factory=dict, description="Jobs by state, if there ever was one.")
+    llm: str = Field(default="", description="The language model, if one is asked.")
+    unread_memories: int = Field(default=0, description="Not read for entities, if a model reads them.")
+    degraded: list[str] = Field(default_factory=list, description="What does not work, a sentence each.")
 
 
 class GetStatsResponse(SuccessResponse):
@@ -148,11 +149,11 @@ class GetStatsResponse(SuccessResponse):
 
     message: str = ""
     statistics: Statistics
-    error: str | None = None
+    error: _NoError = None
 
 
 class GetJobResponse(SuccessResponse):
-    """How far a job is."""
+    """A job."""
 
     job_id: str
     kind: str
@@ -160,7 +161,7 @@ class GetJobResponse(SuccessResponse):
     attempts: int = Field(ge=0, description="How often it was begun.")
     progress: float | None = Field(default=None, ge=0.0, le=1.0)
     last_error: str | None = None
-    next_at: datetime | None = Field(default=None, description="When it is tried next, if it waits.")
+    next_at: Moment | None = Field(default=None, description="When it is tried next, if it waits.")
     result: dict[str, Any] | None = None
 
 
@@ -172,19 +173,19 @@ class GetMemoryResponse(SuccessResponse):
     kind: str = Field(default="memory", description="memory, message or document.")
     conversation: str = Field(default="", description="Its conversation; a message's session.")
     role: str = Field(default="", description="Who says a message.")
-    offset: int
+    offset: int = 0
     total_chars: int
-    next_offset: int | None = Field(default=None, description="Where the next page begins; null on the last.")
-    metadata: dict[str, Any]
-    created_at: datetime
+    next_offset: int | None = Field(default=None, description="Where the next page begins, unless it is the last.")
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    created_at: Moment
     added_by: str = Field(default="", description="The client or command that added it, if known.")
-    deleted_at: datetime | None = None
+    deleted_at: Moment | None = None
     replaces: list[str] = Field(default_factory=list, description="The memories that this one corrects.")
     replaced_by: str | None = None
 
 
 class DeleteMemoryResponse(SuccessResponse):
-    """What was hidden, or brought back."""
+    """A memory that was deleted or restored."""
 
     memory_id: str
     text_preview: str

@@ -6,14 +6,15 @@ from pydantic import BaseModel
 
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.models import MemoryResult
-from zapomni_core.responses import ErrorResponse, response_schema
+from zapomni_core.responses import ErrorResponse, answer, response_schema
+from zapomni_core.text.plural import counted
 from zapomni_mcp.schemas import (
     AddMemoryDegraded,
     AddMemoryQueued,
     AddMemoryRequest,
     AddMemoryResponse,
 )
-from zapomni_mcp.tools.memory_tool import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import ALWAYS_LOAD, MemoryTool
 
 _HEADLINES = {
     "stored": "Memory stored successfully.",
@@ -22,7 +23,7 @@ _HEADLINES = {
 }
 _WAIT: dict[str, Any] = {
     "wait_for_completion": {
-        "type": ["boolean", "null"],
+        "type": "boolean",
         "description": "Wait until entities are extracted.",
         "default": True,
     }
@@ -52,11 +53,11 @@ class AddMemoryTool(MemoryTool[AddMemoryRequest]):
                 "maxLength": 10_000_000,
             },
             "metadata": {
-                "type": ["object", "null"],
+                "type": "object",
                 "description": "Optional: tags (list), source, author, conversation, timestamp (ISO 8601: when it was true), "
                 "language (of code); other keys can be filtered by too.",
             },
-            "replaces": {"type": ["string", "null"], "description": "ID of the memory that this corrects."},
+            "replaces": {"type": "string", "description": "ID of the memory that this corrects."},
         },
         "required": ["text"],
         "additionalProperties": False,
@@ -68,6 +69,11 @@ class AddMemoryTool(MemoryTool[AddMemoryRequest]):
         "openWorldHint": False,
     }
     unlisted_arguments: ClassVar[dict[str, Any]] = _WAIT
+    instructions = (
+        "Call add_memory when the user shares a fact, decision or preference worth keeping; correct a memory with its "
+        "argument replaces."
+    )
+    meta: ClassVar[dict[str, Any]] = ALWAYS_LOAD
     request = AddMemoryRequest
     responses: ClassVar[tuple[type[BaseModel], ...]] = (AddMemoryResponse,)
 
@@ -89,14 +95,14 @@ class AddMemoryTool(MemoryTool[AddMemoryRequest]):
         more: dict[str, Any] = {} if request.replaces is None else {"replaces": request.replaces}
         if not request.wait_for_completion:
             more["wait_for_completion"] = False
-        result = await self.core_engine.add_memory(text=request.text, metadata=request.metadata, **more)
+        result = await self.core_engine.add_memory(text=request.text, metadata=request.metadata or {}, **more)
         self.logger.info("memory_added", extra={"memory_id": result.memory_id, "chunks": result.chunks_created})
         return self._format_success(result)
 
     def _validate_arguments(self, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The text and the metadata, checked."""
         request = AddMemoryRequest.model_validate(arguments)
-        return request.text, request.metadata
+        return request.text, request.metadata or {}
 
     def _format_success(self, result: MemoryResult) -> dict[str, Any]:
         """The answer that says what was kept."""
@@ -123,7 +129,8 @@ def _readable(result: MemoryResult) -> str:
 
 def _of_entities(result: MemoryResult) -> str:
     if result.status == "success":
-        read = f"Extracted: {result.entities_extracted} entities, {result.relationships_extracted} relations"
+        entities = counted(result.entities_extracted or 0, "entity", "entities")
+        read = f"Extracted: {entities}, {counted(result.relationships_extracted or 0, 'relation')}"
         return f"{read} ({_left_out(result.left_out)})" if result.left_out else read
     why = f": {result.failure.message} {result.failure.suggestion}" if result.failure else "."
     if result.status == "degraded":
@@ -133,7 +140,8 @@ def _of_entities(result: MemoryResult) -> str:
 
 
 def _left_out(count: int) -> str:
-    return f"{count:,} more that the model named were left out: the text does not show them"
+    were, them = ("was", "it") if count == 1 else ("were", "them")
+    return f"{count:,} more that the model named {were} left out: the text does not show {them}"
 
 
 def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded | AddMemoryQueued:

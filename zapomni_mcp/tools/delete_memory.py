@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.memory.content import preview
+from zapomni_core.responses import answer
 from zapomni_db.records import Memory
 from zapomni_mcp.schemas import DeleteMemoryResponse, MemoryIdRequest
-from zapomni_mcp.tools.memory_tool import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool
 
 _BY_ID: dict[str, Any] = {
     "type": "object",
@@ -23,6 +24,7 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
     name = "delete_memory"
     title = "Forget"
     description = "Forget a memory by its ID, when the user asks for it. It can be restored."
+    instructions = "Call delete_memory when the user asks to forget."
     input_schema: ClassVar[dict[str, Any]] = _BY_ID
     annotations: ClassVar[dict[str, bool]] = {
         "readOnlyHint": False,
@@ -35,7 +37,7 @@ class DeleteMemoryTool(MemoryTool[MemoryIdRequest]):
 
     async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
         memory = await self.core_engine.delete_memory(request.memory_id)
-        undo = f"restore_memory with memory_id {memory.id} brings it back."
+        undo = "restore_memory with the same memory_id brings it back."
         if memory.replaces:
             undo += (
                 f" It had replaced {', '.join(memory.replaces)}, which stays out of the search unless you restore it."
@@ -63,12 +65,12 @@ class RestoreMemoryTool(MemoryTool[MemoryIdRequest]):
         memory = await self.core_engine.restore_memory(request.memory_id)
         headline, why = _became_of(memory, request.memory_id)
         told = f"{headline}: {preview(memory.text)}"
-        message = f"{headline}. {why}" if why else told
+        message = f"{headline}. {why}".rstrip()
         return answer("\n".join([told, *([why] if why else ()), f"ID: {memory.id}"]), _structured(memory, message))
 
 
 def _became_of(memory: Memory, asked: str) -> tuple[str, str]:
-    """What became of a memory that was to be restored, by the one that is there now, and why it is not just that."""
+    """The headline for a restored memory, and the reason if it is not the one that was asked for."""
     if memory.id != asked:
         return "The same memory is there", (
             f"It was added again, as {memory.id}, after {asked} was replaced: {asked} did not have to be restored."

@@ -5,13 +5,14 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.errors import without_paths
+from zapomni_core.responses import answer
 from zapomni_db.records import Job
 from zapomni_mcp.schemas import GetJobRequest, GetJobResponse
-from zapomni_mcp.tools.memory_tool import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool
 
 
 class GetJobTool(MemoryTool[GetJobRequest]):
-    """How far a job is. Offered only where something can be queued."""
+    """Returns the progress of a job. Offered only where jobs can be queued."""
 
     name = "get_job"
     title = "Status of queued work"

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
+from zapomni_core.responses import answer
+from zapomni_core.text.plural import counted
 from zapomni_db.records import Event, Memory
 from zapomni_mcp.formatting import format_kind
 from zapomni_mcp.schemas import GetMemoryRequest, GetMemoryResponse
-from zapomni_mcp.tools.memory_tool import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool
 
 _LONGEST_VALUE = 120
 _MOST_METADATA = 600
@@ -27,8 +29,8 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
         "type": "object",
         "properties": {
             "memory_id": {"type": "string", "description": "ID from a search hit.", "minLength": 1},
-            "offset": {"type": ["integer", "null"], "description": "First character.", "minimum": 0, "default": 0},
-            "max_chars": {"type": ["integer", "null"], "description": "Page size.", "minimum": 1, "default": 8000},
+            "offset": {"type": "integer", "description": "First character.", "minimum": 0, "default": 0},
+            "max_chars": {"type": "integer", "description": "Page size.", "minimum": 1, "default": 8000},
         },
         "required": ["memory_id"],
         "additionalProperties": False,
@@ -45,12 +47,12 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
         end = request.offset + len(page)
         following = end if end < len(memory.text) else None
         response = GetMemoryResponse(
-            message=about,
+            message=_place(request.offset, end, len(memory.text)),
             episode_id=memory.id,
             memory_id=memory.id,
             text=page,
             kind=memory.kind,
-            conversation=memory.conversation,
+            conversation=memory.conversation if memory.kind == "message" else "",
             role=memory.role,
             offset=request.offset,
             total_chars=len(memory.text),
@@ -62,14 +64,19 @@ class GetMemoryTool(MemoryTool[GetMemoryRequest]):
             replaces=list(memory.replaces),
             replaced_by=memory.replaced_by,
         )
-        return answer(f"{about}\n\n{page}{_place(request.offset, end, len(memory.text))}", response)
+        parts = [about, page] if page else [about]
+        if following is not None or not page:
+            parts.append(f"[{response.message}]")
+        return answer("\n\n".join(parts), response)
 
 
 def _place(begin: int, end: int, total: int) -> str:
-    """Where a page is, unless it is the last one."""
+    """The part of the text that a page shows."""
     if begin >= total:
-        return f"[offset {begin:,} is past the end: the text has {total:,} characters]"
-    return f"\n\n[characters {begin:,} to {end:,} of {total:,}; next: offset={end}]" if end < total else ""
+        return f"offset {begin:,} is past the end: the text has {counted(total, 'character')}"
+    if end < total:
+        return f"characters {begin:,} to {end:,} of {total:,}; next: offset={end}"
+    return f"from character {begin:,} to the end" if begin else "the whole text"
 
 
 def _others(metadata: Mapping[str, Any]) -> list[str]:

@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.memory.content import preview
+from zapomni_core.responses import answer
 from zapomni_db.records import Memory, Page
 from zapomni_mcp.formatting import format_memory
 from zapomni_mcp.schemas import ListedMemory, ListMemoriesRequest, ListMemoriesResponse
-from zapomni_mcp.tools.memory_tool import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool
 
 
 class ListMemoriesTool(MemoryTool[ListMemoriesRequest]):
@@ -24,14 +25,14 @@ class ListMemoriesTool(MemoryTool[ListMemoriesRequest]):
         "type": "object",
         "properties": {
             "limit": {
-                "type": ["integer", "null"],
+                "type": "integer",
                 "description": "Most memories.",
                 "minimum": 1,
                 "maximum": 100,
                 "default": 20,
             },
-            "filters": {"type": ["object", "null"], "description": "As in search_memory."},
-            "after": {"type": ["string", "null"], "description": "For the next page: what this one ends with."},
+            "filters": {"type": "object", "description": "As in search_memory."},
+            "after": {"type": "string", "description": "For the next page: what this one ends with."},
         },
         "additionalProperties": False,
     }
@@ -67,8 +68,6 @@ def _listed(memory: Memory) -> ListedMemory:
         tags=list(memory.tags),
         source=memory.source,
         author=memory.author,
-        conversation=memory.conversation,
         role=memory.role,
-        timestamp=memory.timestamp,
-        created_at=memory.created_at,
+        timestamp=memory.timestamp or memory.created_at,
     )

@@ -7,15 +7,16 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from zapomni_core.dispatch.arguments import EMPTY, MISSING, TOO_LONG, ArgumentProblem, problem_of
+from zapomni_core.dispatch.arguments import EMPTY, MISSING, TOO_LONG, ArgumentProblem, joined, problem_of
 from zapomni_core.errors import LLMUnavailableError, describe_failure
 from zapomni_core.memory.engine import MemoryEngine
-from zapomni_core.responses import ErrorResponse, response_schema
-from zapomni_core.tool import ToolResult
+from zapomni_core.responses import ErrorResponse, error_result, response_schema
 from zapomni_db.errors import InvalidInputError
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 
+ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
+"""Claude Code shows a model only the names of tools until it searches for them; not of these."""
 GENERIC = "An internal error occurred while processing your memory."
 
 
@@ -44,7 +45,7 @@ class MemoryTool(ABC, Generic[RequestT]):
             result = await self._answer(self.request.model_validate(arguments))
         except Exception as error:  # noqa: BLE001 (the seam: a tool answers, it never raises)
             result = self._format_error(error)
-        result["structuredContent"]["processing_time_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        result["structuredContent"]["processing_time_ms"] = round((time.perf_counter() - started) * 1000, 1)
         return result
 
     @abstractmethod
@@ -54,7 +55,8 @@ class MemoryTool(ABC, Generic[RequestT]):
     def _format_error(self, error: Exception) -> dict[str, Any]:
         """The answer for an error. Details go to the log, except for errors that the caller can correct."""
         if isinstance(error, ValidationError):
-            error = InvalidInputError(_problem(error))
+            problems = error.errors(include_url=False, include_input=False)
+            error = InvalidInputError(joined(map(_problem, problems)))
         response = describe_failure(error, GENERIC)
         if isinstance(error, LLMUnavailableError):
             told = {"tool": self.name, "code": response.error_code, "cause": error.root_cause}
@@ -64,21 +66,14 @@ class MemoryTool(ABC, Generic[RequestT]):
             self.logger.warning("validation_error", extra={"tool": self.name, **problem._asdict()})
         elif response.error_type not in ("validation", "not_found"):
             self.logger.error("tool_failed", exc_info=error, extra={"tool": self.name})
-        text = f"Error: {response.message}" + (f" {response.suggestion}" if response.suggestion else "")
-        return ToolResult.error(text, structured=response.model_dump(mode="json"))
+        return error_result(response)
 
 
-def answer(text: str, response: BaseModel) -> dict[str, Any]:
-    """A result as text and as data."""
-    return ToolResult.text(text, structured=response.model_dump(mode="json"))
-
-
-def _problem(error: ValidationError) -> str:
-    """The first problem by field and rule, without the value."""
-    problem = error.errors(include_url=False, include_input=False)[0]
+def _problem(problem: Any) -> str:
+    """A problem by field and rule, without the value."""
     field = ".".join(map(str, problem["loc"]))
     if problem["type"] == "value_error":
-        return problem["msg"].removeprefix("Value error, ")
+        return str(problem["msg"]).removeprefix("Value error, ")
     if problem["type"] == "missing":
         return str(ArgumentProblem(field, MISSING))
     if problem["type"] == "string_too_short":

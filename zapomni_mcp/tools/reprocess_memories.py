@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from zapomni_core.models import Reprocessing, UnextractedMemory
+from zapomni_core.responses import answer
+from zapomni_core.text.plural import counted
 from zapomni_mcp.schemas import (
     NothingToReprocess,
     ReprocessRequest,
@@ -14,7 +16,7 @@ from zapomni_mcp.schemas import (
     UnreadMemories,
     UnreadMemoryResponse,
 )
-from zapomni_mcp.tools.memory_tool import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import MemoryTool
 
 
 class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
@@ -29,20 +31,20 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
         "type": "object",
         "properties": {
             "memory_ids": {
-                "type": ["array", "null"],
+                "type": "array",
                 "items": {"type": "string", "minLength": 1},
                 "minItems": 1,
                 "maxItems": 1000,
                 "description": "Only these.",
             },
             "limit": {
-                "type": ["integer", "null"],
+                "type": "integer",
                 "minimum": 1,
                 "maximum": 1000,
                 "default": 100,
                 "description": "At most so many.",
             },
-            "list_only": {"type": ["boolean", "null"], "default": False, "description": "List them, queue nothing."},
+            "list_only": {"type": "boolean", "default": False, "description": "List them, queue nothing."},
         },
         "additionalProperties": False,
     }
@@ -74,7 +76,7 @@ class ReprocessMemoriesTool(MemoryTool[ReprocessRequest]):
 def _told(result: Reprocessing) -> str:
     queued = f"Queued {_memories(len(result.jobs))} for entity extraction" if result.jobs else "Nothing new to queue"
     waiting = f"already queued: {_memories(result.waiting)}" if result.waiting else ""
-    left = f"{result.left:,} more are left for another call" if result.left else ""
+    left = f"{result.left:,} more {'is' if result.left == 1 else 'are'} left for another call" if result.left else ""
     return "; ".join(filter(None, [queued, waiting, left])) + "."
 
 
@@ -86,4 +88,4 @@ def _listed(memories: Sequence[UnextractedMemory], count: int) -> dict[str, Any]
 
 
 def _memories(count: int) -> str:
-    return f"{count:,} memor{'y' if count == 1 else 'ies'}"
+    return counted(count, "memory", "memories")

@@ -1,16 +1,20 @@
 """search_memory: find what was kept."""
 
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
 from zapomni_core.models import SearchHit, SearchResult
+from zapomni_core.responses import answer
 from zapomni_mcp.formatting import format_kind, headline, short
 from zapomni_mcp.schemas import SearchMemoryRequest, SearchMemoryResponse
 from zapomni_mcp.schemas import SearchResult as FoundMemory
-from zapomni_mcp.tools.memory_tool import MemoryTool, answer
+from zapomni_mcp.tools.memory_tool import ALWAYS_LOAD, MemoryTool
 
 _LONGEST_HEADING = 28
+_ROOM = 40
+"""Characters for heading, tags and reasons of a hit."""
 
 
 class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
@@ -28,23 +32,25 @@ class SearchMemoryTool(MemoryTool[SearchMemoryRequest]):
         "properties": {
             "query": {"type": "string", "description": "A question or key words.", "minLength": 1, "maxLength": 1000},
             "limit": {
-                "type": ["integer", "null"],
+                "type": "integer",
                 "description": "Most memories.",
                 "minimum": 1,
                 "maximum": 100,
                 "default": 10,
             },
             "filters": {
-                "type": ["object", "null"],
+                "type": "object",
                 "description": "tags (all), source, author, conversation, kind, date_from, date_to (ISO), or any metadata key; "
                 "a list means any of its values, an object at least these keys.",
             },
-            "max_tokens": {"type": ["integer", "null"], "description": "Size of the answer.", "minimum": 1},
+            "max_tokens": {"type": "integer", "description": "Size of the answer.", "minimum": 1},
         },
         "required": ["query"],
         "additionalProperties": False,
     }
     annotations: ClassVar[dict[str, bool]] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    instructions = "Call search_memory before answering what may depend on earlier conversations."
+    meta: ClassVar[dict[str, Any]] = ALWAYS_LOAD
     request = SearchMemoryRequest
     responses: ClassVar[tuple[type[BaseModel], ...]] = (SearchMemoryResponse,)
 
@@ -64,12 +70,14 @@ def _readable(result: SearchResult) -> str:
 
 
 def _hit(number: int, hit: SearchHit) -> str:
-    """A hit costs its text and about 40 tokens, of a session about 60; the structured answer has the rest."""
+    """A hit costs its text and about 40 tokens, of a session about 60."""
     date = (hit.timestamp or hit.created_at).date().isoformat()
     what, heading = format_kind(hit.kind, hit.role, hit.conversation), _heading(hit)
-    who, why = (short(hit.source, 28), short(hit.author, 18)), ", ".join(hit.why)
+    tags = short(" ".join(f"#{tag}" for tag in hit.tags), _ROOM - len(heading))
+    why = short(", ".join(hit.why), _ROOM - len(heading) - len(tags))
     copies = f"also {', '.join(hit.copies)}" if hit.copies else ""
-    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", short(why, 40 - len(heading)), copies]
+    who = (short(hit.source, 28), short(hit.author, 18), tags)
+    about = [hit.memory_id, date, what, *who, f"{hit.similarity_score:.2f}", why, copies]
     return f"[{number}] {' · '.join(part for part in about if part)}\n{heading}{hit.text.strip()}"
 
 
@@ -87,11 +95,9 @@ def _structured(result: SearchResult) -> SearchMemoryResponse:
         status="degraded" if result.degraded else "success",
         message=result.degraded or headline(result),
         count=len(result.hits),
-        confidence=round(result.confidence, 4),
+        confidence=round(result.confidence, 2),
         verdict=result.verdict,
         results=[_structured_hit(hit) for hit in result.hits],
-        workspace=result.workspace,
-        memories_searched=result.memories_searched,
     )
 
 
@@ -99,15 +105,21 @@ def _structured_hit(hit: SearchHit) -> FoundMemory:
     return FoundMemory(
         memory_id=hit.memory_id,
         text=hit.text,
-        similarity_score=round(hit.similarity_score, 4),
-        why=list(hit.why),
+        similarity_score=round(hit.similarity_score, 2),
+        why=_reasons(hit),
         kind=hit.kind,
         heading=hit.heading,
         tags=list(hit.tags),
         source=hit.source,
         author=hit.author,
-        conversation=hit.conversation,
+        conversation=hit.conversation if hit.kind == "message" else "",
         role=hit.role,
         copies=list(hit.copies),
         timestamp=hit.timestamp or hit.created_at,
     )
+
+
+def _reasons(hit: SearchHit) -> list[str]:
+    """Why a hit was found, as far as the readable answer has room for it."""
+    room = accumulate(len(reason) + 2 for reason in hit.why)
+    return [reason for reason, used in zip(hit.why, room, strict=True) if used <= _ROOM]

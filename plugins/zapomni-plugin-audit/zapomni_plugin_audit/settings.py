@@ -1,4 +1,4 @@
-"""What the user can set, and the journal that the plugin's hooks share: each of them gets this same instance."""
+"""The plugin's settings, and the journal that its hooks share: each of them gets this same instance."""
 
 from functools import cached_property
 from pathlib import Path

@@ -10,7 +10,7 @@ import zapomni_plugin_graph
 
 from zapomni_core import Settings
 from zapomni_core.plugin import MemoryEngine, ProcessingError, Provider, hookimpl
-from zapomni_core.plugin.extractors import Extraction, ProviderFailure, LLMUnavailableError, NewEntity, NewRelation
+from zapomni_core.plugin.extractors import Extraction, LLMUnavailableError, NewEntity, NewRelation, ProviderFailure
 from zapomni_core.plugin.graph import MENTIONED_WITH
 from zapomni_core.testing import HashingEmbedder, running
 

@@ -154,8 +154,14 @@ async def test_a_call_has_1_to_50_facts(app, count):
     facts = [{"subject": f"Name {number}", "relation": "in", "object": "list"} for number in range(count)]
     text, told = await state(app, *facts)
     assert told["error_type"] == "validation"
-    assert f"at {'most 50' if count else 'least 1'} items" in text
+    assert f"at {'most 50 items' if count else 'least 1 item'}" in text
     assert (await state(app, *facts[:50]))[1].get("new") == (50 if count else None)
+
+
+async def test_all_bad_facts_of_a_call_are_named(app):
+    text, _ = await state(app, LENA, LENA | {"since": "soon"}, "Igor owns parser")
+    assert "fact 2: since must be a date" in text
+    assert "fact 3: must be an object" in text
 
 
 async def test_an_unknown_memory_is_an_error(app):

@@ -214,7 +214,7 @@ async def test_an_unknown_entity_comes_with_similar_names(app):
     await app.call("build_graph")
     text, told = await ask(app, entity="Lovelaces Ada")
     assert (told["error_type"], told["error_code"], told["status_code"]) == ("not_found", "ENTITY_NOT_FOUND", 404)
-    assert text.startswith("Error: There is no entity 'Lovelaces Ada' in the graph. Similar names: ")
+    assert text.startswith("Error: There is no entity 'Lovelaces Ada' in the graph.\nSimilar names: ")
     assert text.endswith("search_memory finds memories by meaning.")
 
 

@@ -1,4 +1,4 @@
-"""What memories say about people, projects and things, as a graph: facts that agents state, each with its evidence."""
+"""A graph of people, projects and things in memories: facts that agents state, each with its evidence."""
 
 from typing import TYPE_CHECKING
 

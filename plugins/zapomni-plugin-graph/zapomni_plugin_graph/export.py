@@ -14,7 +14,7 @@ Lines = AsyncIterator[str]
 
 # Characters that XML 1.0 cannot hold, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# What a terminal or a reader of lines would obey; JSON itself escapes only the first 32.
+# Characters that control a terminal or end a line; JSON itself escapes only the first 32.
 _OBEYED = re.compile("[\x7f-\x9f\u2028\u2029]")
 _PLAIN = re.compile(r"[^\w .,:/@+-]")
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from zapomni_core.plugin import counted
 from zapomni_core.plugin.graph import MENTIONED_WITH, Entity, Evidence, GraphCounts, Relation
 from zapomni_core.plugin.jobs import Job
 
@@ -13,18 +14,13 @@ MOST_EVIDENCE = 10
 UNKNOWN_TYPES = {"", "thing", "name"}
 
 
-def counted(count: int, one: str, many: str) -> str:
-    """A number with its noun."""
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def memories(count: int) -> str:
     """A number of memories."""
     return counted(count, "memory", "memories")
 
 
 def size_of(counts: GraphCounts) -> str:
-    """How much graph there is."""
+    """The size of the graph."""
     ended = f" ({counts.ended:,} ended)" if counts.ended else ""
     parts = [
         counted(counts.entities, "entity", "entities"),
@@ -35,7 +31,7 @@ def size_of(counts: GraphCounts) -> str:
 
 
 def not_extracted(count: int) -> str:
-    """What to do about memories that the extractor has not read."""
+    """The next step for memories that were not extracted from."""
     return f"Not extracted yet: {memories(count)}; call build_graph."
 
 
@@ -70,7 +66,7 @@ def at_least(count: int) -> str:
 
 
 def job_text(job: Job) -> str:
-    """How far a job is."""
+    """The progress of a job."""
     parts = [f"Job {job.id} is {job.state}"]
     if job.state == "running" and job.progress is not None:
         parts.append(f"{job.progress:.0%} done")

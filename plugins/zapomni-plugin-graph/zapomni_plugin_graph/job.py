@@ -33,7 +33,7 @@ def build_job(engine: MemoryEngine, memory_ids: Sequence[str] = (), *, rebuild: 
 
 @dataclass(slots=True)
 class _State:
-    """How far a job has come: its last memory, and how many were read, could not be read, and are there in all."""
+    """The progress of a job: its last memory, and the numbers of memories read, failed and in all."""
 
     last: str | None = None
     read: int = 0
@@ -48,7 +48,7 @@ class _State:
 
     @property
     def part(self) -> float:
-        """How much of the job is done, from 0 to 1."""
+        """The part of the job that is done, from 0 to 1."""
         done = self.read + self.skipped
         return done / max(self.total, done)
 
@@ -64,7 +64,7 @@ class BuildGraph:
         self._states: dict[str, _State] = {}
 
     async def run(self, engine: MemoryEngine, job: Job, progress: JobProgress) -> Mapping[str, Any]:
-        """How many memories were read, and how many could not be."""
+        """The numbers of memories read and failed."""
         state = self._states.setdefault(job.id, _State())
         async for memory_ids in _pages(engine, job.payload, state):
             for some in _groups(memory_ids):

@@ -1,6 +1,5 @@
 """The structured answers of the graph tools, beside the readable text."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, time
 from typing import Annotated, Any, Literal
 
@@ -61,7 +60,7 @@ def moment_text(moment: datetime) -> str:
 
 
 class AddFactsResponse(SuccessResponse):
-    """What became of the facts of a call."""
+    """The outcome of stating facts."""
 
     memory_id: str
     new: int = Field(ge=0)
@@ -69,7 +68,6 @@ class AddFactsResponse(SuccessResponse):
     ended: int = Field(ge=0)
     also_current: SkipValidation[list[Fact]] = Field(
         default_factory=list,
-        exclude_if=lambda facts: not facts,
         description="Other current facts with the same subject and relation.",
     )
 
@@ -105,15 +103,13 @@ class Mentioned(BaseModel):
 
 
 class GetRelatedResponse(SuccessResponse):
-    """What is known about an entity, or about what a memory speaks of."""
+    """The facts about an entity, or about the entities of a memory."""
 
     about: list[EntityAnswer] = Field(description="Where the steps begin.")
     count: int = Field(ge=0)
-    truncated: bool = Field(
-        default=False, exclude_if=lambda is_cut: not is_cut, description="Whether there are more facts than `limit`."
-    )
+    truncated: bool = Field(default=False, description="Whether there are more facts than `limit`.")
     facts: SkipValidation[list[Fact]] = Field(description="The nearest first, then those with most evidence.")
-    mentioned_with: Sequence[Mentioned] = Field(default=(), exclude_if=lambda others: not others)
+    mentioned_with: list[Mentioned] = Field(default_factory=list)
 
 
 class SearchNodesResponse(SuccessResponse):
@@ -157,7 +153,7 @@ class JobAnswer(BaseModel):
     job_id: str
     state: Literal["queued", "running", "done", "failed"]
     progress: float | None = Field(default=None, ge=0, le=1)
-    message: str = Field(default="", exclude_if=lambda message: not message)
+    message: str = ""
 
     @classmethod
     def of(cls, job: Job) -> "JobAnswer":
@@ -165,7 +161,7 @@ class JobAnswer(BaseModel):
 
 
 class GraphStatusResponse(_Graph, SuccessResponse):
-    """How much graph there is, and what to do next."""
+    """The size of the graph, and the next step."""
 
     together: int = Field(ge=0, description="Pairs of entities that are mentioned together.")
     memories_read: int = Field(ge=0)

@@ -1,4 +1,4 @@
-"""What the graph tools share: they check their arguments, and answer as text and as data. The host answers errors."""
+"""The base of the graph tools: checks arguments, and answers as text and as data. The host answers errors."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from zapomni_core.plugin import (
     Memory,
     MemoryEngine,
     MemoryNotFoundError,
-    ToolResult,
+    answer,
     response_schema,
 )
 
@@ -22,6 +22,7 @@ RequestT = TypeVar("RequestT", bound=BaseModel)
 
 READS: dict[str, bool] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 FIRST_DAY = "-01-01"
+MOST_PROBLEMS = 10
 
 
 class Request(BaseModel):
@@ -59,22 +60,13 @@ class GraphTool(ABC, Generic[RequestT]):
     def __init__(self, engine: MemoryEngine) -> None:
         self.engine = engine
         self.output_schema = response_schema(*self.responses, ErrorResponse)
-        required = self.input_schema.get("required", ())
-        optional = {name: one for name, one in self.input_schema["properties"].items() if name not in required}
-        # Many clients send null for what they leave out.
-        with_null = {name: {**one, "type": [one["type"], "null"]} for name, one in optional.items()}
-        self.unlisted_arguments = with_null | self.unlisted_arguments
 
     async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer to one call."""
         started = time.perf_counter()
         await self.engine.open()
         text, response = await self._answer(self._checked(arguments))
-        structured = response.model_dump(mode="json", exclude_none=True)
-        structured["processing_time_ms"] = round((time.perf_counter() - started) * 1000, 3)
-        if isinstance(response, ErrorResponse):
-            return ToolResult.error(f"Error: {text}", structured=structured)
-        return ToolResult.text(text, structured=structured)
+        return answer(text, response, seconds=time.perf_counter() - started)
 
     @abstractmethod
     async def _answer(self, request: RequestT) -> tuple[str, BaseModel]:
@@ -82,19 +74,18 @@ class GraphTool(ABC, Generic[RequestT]):
 
     def _checked(self, arguments: dict[str, Any]) -> RequestT:
         try:
-            return self.request.model_validate(without_nulls(arguments))
+            return self.request.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidInputError(problem_in(error)) from None
+            raise InvalidInputError(problems_in(error)) from None
 
 
-def without_nulls(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments but for those that are null."""
-    return {name: value for name, value in arguments.items() if value is not None}
+def problems_in(error: ValidationError) -> str:
+    """The problems by field and rule, without the values."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(map(_problem, problems[:MOST_PROBLEMS]))
 
 
-def problem_in(error: ValidationError) -> str:
-    """The first problem by field and rule, without the value."""
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+def _problem(problem: Any) -> str:
     field = ".".join(map(str, problem["loc"]))
     if problem["type"] == "value_error":
         return f"{field} {problem['msg'].removeprefix('Value error, ')}".strip()

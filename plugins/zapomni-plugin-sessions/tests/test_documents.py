@@ -103,7 +103,7 @@ async def test_documents_of_a_time_come_newest_first(ask, library):
     today = datetime.now(UTC)
     told = await ask("temporal_query", start_date=f"{today - timedelta(1):%Y-%m-%d}", end_date=f"{today:%Y-%m-%d}")
     assert contents(told) == ["Herons nest in trees.", RUGS, HERONS]
-    assert [one["score"] for one in told["documents"]] == [None] * 3
+    assert not any("score" in one for one in told["documents"])
     birds = await ask("temporal_query", **ALWAYS, metadata_filters={"category": "birds"})
     assert contents(birds) == ["Herons nest in trees.", HERONS]
     none = await ask("temporal_query", start_date="1970-01-01", end_date="1999-12-31T23:59:59Z")

@@ -10,6 +10,7 @@ from zapomni_plugin_sessions.gaps import recorded, workspace_of
 from zapomni_core import Settings
 from zapomni_core.plugin import MemoryEngine, MemoryNotFoundError
 from zapomni_core.plugin.sessions import MemoryManager
+from zapomni_core.testing import HashingEmbedder
 
 REPORT = {
     "missing_tools": ["send_email"],
@@ -42,7 +43,7 @@ def gaps(tmp_path):
 
     def new_engine(workspace="default"):
         settings = {"store": f"sqlite://{tmp_path}/memory.db", "workspace": workspace}
-        return MemoryEngine(Settings.model_validate(settings))
+        return MemoryEngine(Settings.model_validate(settings), embedder=HashingEmbedder())
 
     return run
 
@@ -62,8 +63,7 @@ async def test_a_blank_report_is_refused(problem, blank):
 
 async def test_a_gap_without_a_tool_is_refused(problem):
     assert (
-        await problem("report_tool_gap", **{**REPORT, "missing_tools": []})
-        == "missing_tools must have at least 1 items"
+        await problem("report_tool_gap", **{**REPORT, "missing_tools": []}) == "missing_tools must have at least 1 item"
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import click
 
-from zapomni_core.plugin import MemoryEngine
-from zapomni_plugin_sessions.formatting import counted, minute, one_line
+from zapomni_core.plugin import MemoryEngine, counted
+from zapomni_plugin_sessions.formatting import minute, one_line
 from zapomni_plugin_sessions.gaps import Gap, forget, recorded
 
 MOST = 10_000

@@ -5,11 +5,6 @@ from datetime import UTC, datetime
 from zapomni_plugin_sessions.responses import DocumentAnswer, MessageAnswer
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun in the right number."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def minute(moment: datetime) -> str:
     """A moment to the minute, in UTC."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
@@ -21,7 +16,7 @@ def one_line(text: str) -> str:
 
 
 def format_message(message: MessageAnswer) -> str:
-    """Who said what, and when."""
+    """The messages with their roles and times."""
     left = message.total_chars - len(message.content)
     more = f" … [{left:,} more characters: get_memory {message.message_id}]" if left else ""
     return f"{message.role} ({minute(message.created_at)}): {message.content}{more}"

@@ -59,7 +59,7 @@ async def _is_there(kept: MemoryEngine, gap_id: str) -> bool:
 
 
 def workspace_of(workspace: str) -> str:
-    """Where the gaps of a workspace are kept."""
+    """The name of the session that keeps the gaps of a workspace."""
     name = f"tool-gaps/{workspace}"
     if len(name) <= LONGEST_WORKSPACE:
         return name

@@ -1,11 +1,10 @@
 """The structured answers, beside the readable text. They show no vector, and of a long text its beginning."""
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import DegradedResponse, SuccessResponse
+from zapomni_core.plugin import DegradedResponse, Moment, SuccessResponse
 from zapomni_core.plugin.stores import DocumentRecord
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ class MessageAnswer(BaseModel):
     role: str
     content: str = Field(description=f"The first {LONGEST_MESSAGE:,} characters; get_memory has the rest.")
     total_chars: int
-    created_at: datetime
-    metadata: dict[str, Any]
+    created_at: Moment
+    metadata: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, message: "Message") -> "MessageAnswer":
@@ -72,8 +71,8 @@ class DocumentAnswer(BaseModel):
         description=f"What matched in it, else its first {LONGEST_DOCUMENT:,} characters; get_memory has the rest."
     )
     total_chars: int
-    created_at: datetime
-    metadata: dict[str, Any]
+    created_at: Moment
+    metadata: dict[str, Any] = Field(default_factory=dict)
     score: float | None = Field(default=None, description="How near it is: by text in [0, 1], by vector the cosine.")
 
     @classmethod
@@ -89,7 +88,7 @@ class DocumentAnswer(BaseModel):
 
     @classmethod
     def by_passage(cls, document: DocumentRecord, passage: str, score: float) -> "DocumentAnswer":
-        """What matched in a document."""
+        """A document that matched."""
         return cls(
             document_id=document.id,
             content=passage,

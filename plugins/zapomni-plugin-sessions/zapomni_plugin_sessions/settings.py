@@ -1,4 +1,4 @@
-"""What the user can set."""
+"""The plugin's settings."""
 
 from pydantic import BaseModel, ConfigDict, Field
 

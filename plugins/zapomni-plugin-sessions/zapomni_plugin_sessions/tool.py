@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
-from zapomni_core.plugin import ErrorResponse, MemoryEngine, ToolResult, response_schema
+from zapomni_core.plugin import ErrorResponse, MemoryEngine, answer, response_schema
 
 if TYPE_CHECKING:
     from zapomni_core.plugin.sessions import MemoryManager
 
 READS: dict[str, bool] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 WRITES: dict[str, bool] = {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False}
-METADATA = {"type": ["object", "null"], "description": "Kept with it."}
-FILTERS = {"type": ["object", "null"], "description": "By metadata: key to value, or to a list, any of which will do."}
+METADATA = {"type": "object", "description": "Kept with it."}
+FILTERS = {"type": "object", "description": "By metadata: key to value, or to a list, any of which will do."}
 
 
 def vector_schema(dimension: int) -> dict[str, Any]:
     """The schema of a vector of the caller's own. The manager checks how many numbers it has, and says how many it wants."""
     about = f"Your own vector: {dimension} numbers."
-    return {"type": ["array", "null"], "items": {"type": "number"}, "description": about}
+    return {"type": "array", "items": {"type": "number"}, "description": about}
 
 
 class SessionsTool(ABC):
@@ -48,12 +48,10 @@ class SessionsTool(ABC):
         """The readable answer to a call, and the same as data; arguments are passed by name."""
 
     async def execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one call; null means that an argument was left out."""
+        """The answer to one call."""
         started = time.perf_counter()
-        text, response = await self.answer(**{name: value for name, value in arguments.items() if value is not None})
-        structured = response.model_dump(mode="json")
-        structured["processing_time_ms"] = round((time.perf_counter() - started) * 1000, 3)
-        return ToolResult.text(text, structured=structured)
+        text, response = await self.answer(**arguments)
+        return answer(text, response, seconds=time.perf_counter() - started)
 
     def _input_schema(self) -> dict[str, Any]:
         required = {"required": list(self.required)} if self.required else {}

@@ -60,7 +60,8 @@ class House:
     async def counts(self):
         """Memories, chunks, deleted and replaced ones."""
         told = (await self.ask("get_stats"))["statistics"]
-        return tuple(told[key] for key in ("total_memories", "total_chunks", "deleted_memories", "superseded_memories"))
+        keys = ("total_memories", "total_chunks", "deleted_memories", "superseded_memories")
+        return tuple(told.get(key, 0) for key in keys)
 
 
 def text_of(result):

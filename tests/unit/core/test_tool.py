@@ -1,5 +1,6 @@
 import json
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 from uuid import UUID
@@ -206,3 +207,57 @@ async def test_a_list_is_told_as_text_because_structured_content_is_an_object():
         return [1, 2, 3]
 
     assert await count.execute({}) == {"content": [{"type": "text", "text": "[1, 2, 3]"}], "isError": False}
+
+
+class Branch(BaseModel):
+    branches: list["Branch"] = Field(default_factory=list)
+
+
+class Unit(Enum):
+    CELSIUS = "C"
+    FAHRENHEIT = "F"
+
+
+async def test_enums_dates_and_models_are_described_by_plain_types_and_arrive_as_what_they_are():
+    @tool
+    async def plan(unit: Unit, day: datetime | None = None, city: City | None = None, days: int | None = None) -> dict:
+        """Plan a journey for some days."""
+        return {"unit": unit is Unit.CELSIUS, "day": day, "city": city and city.name, "days": days}
+
+    assert plan.input_schema["properties"] == {
+        "unit": {"type": "string", "enum": ["C", "F"]},
+        "day": {"type": "string", "format": "date-time"},
+        "city": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "country": {"type": "string", "default": "NO"}},
+            "required": ["name"],
+        },
+        "days": {"type": "integer"},
+    }
+    async with running(offering(plan), name="guest") as app:
+        given = {"unit": "C", "day": "2026-05-08T12:00:00Z", "city": '{"name": "Oslo"}', "days": None}
+        assert (await app.call("plan", given))["structuredContent"] == {
+            "unit": True,
+            "day": "2026-05-08T12:00:00Z",
+            "city": "Oslo",
+            "days": None,
+        }
+
+
+async def test_all_values_that_only_their_types_refuse_are_told_at_once():
+    @tool
+    async def remind(at: datetime, until: datetime) -> str:
+        """Remind of something later."""
+        return ""
+
+    with pytest.raises(InvalidInputError, match=r"^at: .+; until: "):
+        await remind.execute({"at": "soon", "until": "later"})
+
+
+def test_a_model_that_contains_itself_is_refused_where_the_tool_is_made():
+    with pytest.raises(ContractError, match="@tool on 'grow': 'Branch' contains itself"):
+
+        @tool
+        async def grow(branch: Branch) -> str:
+            """Grow a branch with branches."""
+            return ""

@@ -169,7 +169,7 @@ def held_up(work):
 
 
 async def test_who_gives_up_while_it_is_written_has_written_all_of_it(opened):
-    slowly, begun, go_on = held_up(partial(add, workspace="default", new=[sample_memory("begun")]))
+    slowly, begun, go_on = held_up(partial(add, workspace="default", memory=sample_memory("begun")))
     (task,) = await submit(opened._threads.write(slowly))
     await asyncio.to_thread(begun.wait, 30)
     task.cancel()

@@ -1,4 +1,4 @@
-"""What becomes of memories that are replaced, deleted, restored and purged: a part of the contract of a memory store."""
+"""Replacing, deleting, restoring and purging memories: a part of the contract of a memory store."""
 
 from dataclasses import replace
 

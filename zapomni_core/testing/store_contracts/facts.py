@@ -90,9 +90,9 @@ async def snapshot(store: Graphed) -> Sequence[Any]:
 
 
 class FactContract(StoreContract):
-    """What every graph must do with facts that agents state."""
+    """The contract of a graph on facts that agents state."""
 
-    # What is kept of a fact.
+    # Stored fields.
 
     async def test_a_fact_is_a_relation_with_its_memory_as_evidence(self, store: Graphed) -> None:
         memory_id = await add(store, OWNERS)
@@ -170,7 +170,7 @@ class FactContract(StoreContract):
         assert piece.quote == evidence
         assert text[piece.start : piece.end].startswith(evidence)
 
-    # What is refused.
+    # Refusals.
 
     @pytest.mark.parametrize("wrong", UNKNOWN_FACTS.values(), ids=UNKNOWN_FACTS)
     async def test_a_bad_fact_is_named_by_its_number_and_no_fact_of_the_call_is_kept(
@@ -199,7 +199,7 @@ class FactContract(StoreContract):
     async def test_no_facts_are_no_facts(self, store: Graphed) -> None:
         assert await state(store, await add(store, OWNERS)) == (0, 0, 0, ())
 
-    # What is said again.
+    # Repetition.
 
     async def test_stating_a_fact_again_changes_nothing(self, store: Graphed) -> None:
         fact = replace(IGOR, since=MAY)
@@ -389,7 +389,7 @@ class FactContract(StoreContract):
         assert len((await state(store, memory_id, replace(POSTGRES, since=MAY))).also_current) == 10
         assert (await state(store, memory_id, replace(POSTGRES, until=AUGUST))).also_current == ()
 
-    # What becomes of facts with their memory.
+    # Facts follow their memory.
 
     async def test_all_facts_come_in_the_order_in_which_they_were_met(self, store: Graphed) -> None:
         memory_id = await stated(store, OWNERS, IGOR, replace(LENA, until=MAY))

@@ -30,6 +30,7 @@ from zapomni_core.testing.samples import (
 )
 from zapomni_core.testing.store_contracts.fact_lifecycle import FactLifecycleContract
 from zapomni_core.testing.store_contracts.facts import FactContract
+from zapomni_core.testing.store_contracts.origins import GraphOriginContract
 from zapomni_core.testing.store_contracts.timeline import TimelineContract
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.records import MENTIONED_WITH, STATED, Extraction, GraphCounts, NewEntity
@@ -46,8 +47,8 @@ HOSTILE_NAMES = {
 }
 
 
-class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract):
-    """What every store with a graph must do.
+class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract, GraphOriginContract):
+    """The contract of a store with a graph.
 
     ```python
     class TestMyGraph(GraphStoreContract):
@@ -374,7 +375,7 @@ class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract):
             await names("\ud800")
 
     async def test_another_store_answers_every_question_from_now(self, store: Graphed, other: Graphed) -> None:
-        """What it was asked before, and what it answered then, changes nothing."""
+        """Earlier calls and their answers change nothing."""
 
         async def told() -> tuple[Any, ...]:
             found = await other.graph.find(WORKSPACE, "Ada", 9)

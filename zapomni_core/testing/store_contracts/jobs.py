@@ -27,7 +27,7 @@ class QueueingStore(MemoryStore, Protocol):
 
 
 class JobStoreContract(StoreContract):
-    """What a store must do that has a queue.
+    """The contract of a store with a job queue.
 
     ```python
     class TestMyQueue(JobStoreContract):
@@ -288,7 +288,7 @@ class JobStoreContract(StoreContract):
     async def test_another_store_answers_every_question_from_now(
         self, store: QueueingStore, other: QueueingStore
     ) -> None:
-        """What it was asked before, and what it answered then, changes nothing."""
+        """Earlier calls and their answers change nothing."""
 
         async def told() -> tuple[Any, ...]:
             return await other.jobs.counts(WORKSPACE), await listed(other, state="queued")

@@ -16,7 +16,7 @@ DAY = datetime(2023, 5, 8, tzinfo=UTC)
 
 
 class ListingContract(SearchContract):
-    """What a store must tell of the memories that it keeps."""
+    """The contract of a store on listing memories."""
 
     @pytest.mark.parametrize(
         ("order", "expected"), [("newest", "acebd"), ("oldest", "dbeca"), ("inserted", "dabce")], ids=str

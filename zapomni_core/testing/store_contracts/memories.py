@@ -24,6 +24,7 @@ from zapomni_core.testing.samples import (
     searchable,
 )
 from zapomni_core.testing.store_contracts.deletion import ForgettingContract
+from zapomni_core.testing.store_contracts.origins import MemoryOriginContract
 from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db import store as files
 from zapomni_db.errors import EmbedderMismatchError, InvalidInputError, MemoryNotFoundError
@@ -41,8 +42,8 @@ ANY_TEXTS = [
 LONE_SURROGATE = "\ud800"
 
 
-class MemoryStoreContract(ForgettingContract):
-    """What every store of memories must do.
+class MemoryStoreContract(ForgettingContract, MemoryOriginContract):
+    """The contract of a store of memories.
 
     ```python
     class TestMyStore(MemoryStoreContract):
@@ -262,7 +263,7 @@ class MemoryStoreContract(ForgettingContract):
         assert here.size_bytes >= 0
 
     async def test_another_store_answers_every_question_from_now(self, store: MemoryStore, other: MemoryStore) -> None:
-        """What it was asked before, and what it answered then, changes nothing."""
+        """Earlier calls and their answers change nothing."""
 
         async def told() -> tuple[Any, ...]:
             memory = await other.get(WORKSPACE, added.memory_id)
@@ -304,7 +305,7 @@ class FileStore(MemoryStore, files.FileStore, Protocol):
 
 
 class FileStoreContract(StoreContract):
-    """What a store must do that is a file."""
+    """The contract of a store that is a file."""
 
     async def test_a_backup_is_a_file_with_something_in_it(self, store: FileStore, tmp_path: Path) -> None:
         target = tmp_path / "backup of the store"

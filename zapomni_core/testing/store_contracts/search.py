@@ -68,7 +68,7 @@ DAY = datetime(2023, 5, 8, tzinfo=UTC)
 
 
 class SearchContract(StoreContract):
-    """What every store must propose."""
+    """The contract of a store on search candidates."""
 
     async def test_an_empty_workspace_proposes_nothing(self, store: MemoryStore) -> None:
         assert await store.term_counts("empty", ["word", "other"]) == (0, (0, 0))

@@ -22,7 +22,7 @@ from zapomni_core.testing.samples import (
     searchable,
 )
 from zapomni_core.testing.store_contracts.memories import ANY_TEXTS, LONE_SURROGATE
-from zapomni_core.testing.store_contracts.store import StoreContract
+from zapomni_core.testing.store_contracts.origins import SessionOriginContract
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter
@@ -33,8 +33,8 @@ SESSION = "5f6c3a52-0000-4000-8000-000000000001"
 ANOTHER_SESSION = "5f6c3a52-0000-4000-8000-000000000002"
 
 
-class SessionStoreContract(StoreContract):
-    """What every store of sessions must do, beside what it does with memories.
+class SessionStoreContract(SessionOriginContract):
+    """The contract of a store of sessions.
 
     ```python
     class TestMySessions(SessionStoreContract):
@@ -277,7 +277,7 @@ class SessionStoreContract(StoreContract):
         assert await near(other, [1.0, 0.0]) == ["a", "c", "d"]
 
     async def test_another_store_answers_every_question_from_now(self, store: Any, other: Any) -> None:
-        """What it was asked before, and what it answered then, changes nothing."""
+        """Earlier calls and their answers change nothing."""
         assert await other.sessions.session(WORKSPACE, SESSION) is None
         assert ([one.text for one in await written(other)], await texts(other)) == ([], [])
         await say(store, "first")

@@ -1,4 +1,4 @@
-"""What the contracts of stores have in common: a store, and a second one on the same memories."""
+"""The base of the store contracts: a store, and a second one on the same memories."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -30,7 +30,7 @@ def year(number: int) -> datetime:
 
 
 class TimelineContract(StoreContract):
-    """What every graph must do with time."""
+    """The contract of a graph on time."""
 
     @pytest.mark.parametrize("order", list(permutations(range(3))), ids=lambda order: "".join(map(str, order)))
     async def test_the_latest_that_replaces_others_is_shown_whatever_came_first(

@@ -28,7 +28,7 @@ ANOTHER = replace(EMBEDDER, model="better", dimension=40)
 
 
 class VectorStoreContract(StoreContract):
-    """What a store with `vectors` must do."""
+    """The contract of a store with `vectors`."""
 
     async def test_the_old_vectors_serve_until_the_switch(self, store: Any, other: Any) -> None:
         for number in range(5):
@@ -206,7 +206,7 @@ async def refill(store: Any, embedder: EmbedderIdentity, limit: int = 100) -> li
 
 
 async def words_and_cosines(store: Any, text: str) -> tuple[int, list[bool], int]:
-    """How many chunks hold a word, which proposed ones have a cosine with it, and how many have no vector yet."""
+    """The number of chunks that hold a word, the proposed ones with a cosine, and the number without a vector."""
     proposed = await ask(store, text)
     (holding,) = (await store.term_counts(WORKSPACE, [text])).holding
     return holding, [one.cosine is not None for one in proposed.found], proposed.without_vector

@@ -11,8 +11,9 @@ from typing import Any
 
 import apsw
 
-from zapomni_db.entity_names import key_of, words_of
+from zapomni_db.entity_names import SHORTEST_BEGINNING, key_of, name_score, words_of
 from zapomni_db.errors import InvalidInputError
+from zapomni_db.facts import MOST_ALSO_CURRENT, MOST_EVIDENCE, entity_uid, uid_of
 from zapomni_db.records import MENTIONED_WITH, Direction, Entity, Evidence, Relation, Surroundings
 from zapomni_db.sqlite.connection import one, rows
 from zapomni_db.sqlite.graph.timeline import bound
@@ -21,40 +22,12 @@ from zapomni_db.sqlite.texts import cut as cut_text
 from zapomni_db.values import (
     check_text,
     checked_micros,
-    digest,
     from_json,
     from_micros_or_none,
     is_text,
 )
 
-MOST_EVIDENCE = 10
-"""Pieces of evidence that are given with a relation: those of the newest memories."""
-MOST_ALSO_CURRENT = 10
-
 _ENTITY = "lower(hex({0}.uid)), {0}.name, {0}.type, {0}.mentions, {0}.memories"  # as its record has them
-_UID_BYTES = 16
-
-
-# Ids: digests of what makes entities and relations what they are.
-
-
-def entity_uid(workspace: str, key: str) -> bytes:
-    """The id of an entity, as it is kept."""
-    return digest(workspace.encode(), key.encode())
-
-
-def relation_uid(subject: bytes, kind: str, target: bytes) -> bytes:
-    """The id of a relation between the ids of two entities, as it is kept."""
-    return digest(subject, kind.encode(), target)
-
-
-def uid_of(identifier: str) -> bytes | None:
-    """An id that was given out, as it is kept; None for what cannot be one."""
-    try:
-        uid = bytes.fromhex(identifier)
-    except ValueError:
-        return None
-    return uid if len(uid) == _UID_BYTES and uid.hex() == identifier else None
 
 
 # Entities.
@@ -77,7 +50,7 @@ def entities(connection: apsw.Connection, workspace: str, names: Sequence[str]) 
 
 
 def entities_of(connection: apsw.Connection, workspace: str, memory_id: str) -> list[Entity]:
-    """What a live memory speaks of, in the order of its text; last what it does not name in so many words."""
+    """The entities of a live memory in the order of its text; last those that it does not name literally."""
     if not (is_text(workspace) and is_text(memory_id)):
         return []
     first: dict[Entity, float] = {}
@@ -101,8 +74,6 @@ _LONGEST_TEXT = 10_000
 _MOST_WORDS = 64
 _MOST_OF_A_WORD = 1000
 _MOST_TOGETHER = 5000
-_SHORTEST_BEGINNING = 2  # characters by which a word is found that begins with them
-_WEIGHT_OF_QUESTION = 0.4  # how much it counts that the name has many of the words that were asked for
 
 # Hidden entities are left out before the bound: however many there are, they take no place.
 _LIVE = (
@@ -121,7 +92,7 @@ def find(connection: apsw.Connection, workspace: str, text: str, limit: int) -> 
     asked = words_of(key_of(check_text("text", text[:_LONGEST_TEXT])))[:_MOST_WORDS]
     candidates = sorted(_by_words(connection, workspace, asked))
     scored = [
-        (Entity(*columns), _score(words_of(key), asked))
+        (Entity(*columns), name_score(words_of(key), asked))
         for key, *columns in rows(connection, _FOUND, bound(candidates))
     ]
     return sorted(scored, key=lambda pair: (-pair[1], -pair[0].memories, pair[0].name))[:limit]
@@ -132,7 +103,7 @@ def _by_words(connection: apsw.Connection, workspace: str, words: Iterable[str])
     by_word = []
     for word in words:
         found = [number for (number,) in rows(connection, _EXACT, workspace, word, _MOST_OF_A_WORD)]
-        if len(word) >= _SHORTEST_BEGINNING:
+        if len(word) >= SHORTEST_BEGINNING:
             last = word + "\U0010ffff"
             beginning = rows(connection, _BEGINNING, workspace, word, last, _MOST_OF_A_WORD - len(found))
             found += [number for (number,) in beginning]
@@ -142,22 +113,6 @@ def _by_words(connection: apsw.Connection, workspace: str, words: Iterable[str])
         if len(together) < _MOST_TOGETHER:
             together.update(found)
     return together
-
-
-def _score(words: list[str], asked: list[str]) -> float:
-    """How much of a name was asked for, and how much of what was asked for is in the name."""
-    matches = [[_match(word, wanted) for wanted in asked] for word in words]
-    named: float = sum(map(max, matches)) / len(words)
-    answered: float = sum(map(max, zip(*matches, strict=True))) / len(asked)
-    return named * (1 - _WEIGHT_OF_QUESTION * (1 - answered))
-
-
-def _match(word: str, wanted: str) -> float:
-    if word == wanted:
-        return 1.0
-    if len(wanted) >= _SHORTEST_BEGINNING and word.startswith(wanted):
-        return len(wanted) / len(word)
-    return 0.0
 
 
 # Relations around entities.

@@ -128,7 +128,7 @@ def _counts(connection: apsw.Connection, workspace: str) -> GraphCounts:
 
 
 def _reading(connection: apsw.Connection, workspace: str, memory_id: str, extractor: str) -> tuple[int, int] | None:
-    """How many entities and relations an extractor read in a memory."""
+    """The numbers of entities and relations that an extractor found in a memory."""
     if not all(map(is_text, (workspace, memory_id, extractor))):
         return None
     found: tuple[int, int] | None = one(connection, _READING, memory_id, workspace, extractor)

@@ -1,27 +1,15 @@
 """Keeps what follows from mentions and evidence: how many live memories speak of an entity, and when a relation was true."""
 
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
+from zapomni_db.facts import NOTHING, Contribution, contribution_of
 from zapomni_db.sqlite.connection import rows
 from zapomni_db.timeline import Period, Statement, timeline
 from zapomni_db.values import from_json
-
-
-class Contribution(NamedTuple):
-    """What a live memory adds: to entities, to the uses of spellings, and to their places."""
-
-    memories: Counter[int]
-    mentions: Counter[int]
-    live: Counter[int]
-    places: Counter[int]
-
-
-NOTHING = Contribution(Counter(), Counter(), Counter(), Counter())
 
 _MENTIONS = """
 SELECT entity, spelling, spans FROM mention CROSS JOIN spelling ON spelling.id = mention.spelling WHERE memory = ?
@@ -79,17 +67,8 @@ def hide(connection: apsw.Connection, memory: int) -> None:
 
 
 def contribution(connection: apsw.Connection, memory: int) -> Contribution:
-    """What a memory adds if it is live. Two extractors that name the same place name one place."""
-    spans: dict[int, set[tuple[int, ...]]] = {}
-    live: Counter[int] = Counter()
-    places: Counter[int] = Counter()
-    for entity, spelling, kept in rows(connection, _MENTIONS, memory):
-        named = {tuple(span) for span in from_json(kept)}
-        spans.setdefault(entity, set()).update(named)
-        live[spelling] += 1
-        places[spelling] += len(named)
-    mentions = Counter({entity: len(named) for entity, named in spans.items()})
-    return Contribution(Counter(dict.fromkeys(spans, 1)), mentions, live, places)
+    """The contribution of a memory if it is live."""
+    return contribution_of((*which, from_json(spans)) for *which, spans in rows(connection, _MENTIONS, memory))
 
 
 def count(connection: apsw.Connection, before: Contribution, after: Contribution) -> None:

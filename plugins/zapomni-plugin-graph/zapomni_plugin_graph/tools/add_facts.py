@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ValidationError
 
-from zapomni_core.plugin import InvalidInputError
+from zapomni_core.plugin import InvalidInputError, counted
 from zapomni_core.plugin.graph import FactsStated, NewFact
-from zapomni_plugin_graph.formatting import counted, fact_text
+from zapomni_plugin_graph.formatting import fact_text
 from zapomni_plugin_graph.responses import AddFactsResponse, fact_record
-from zapomni_plugin_graph.tool import GraphTool, Moment, Request, problem_in, without_nulls
+from zapomni_plugin_graph.tool import MOST_PROBLEMS, GraphTool, Moment, Request, problems_in
 
 MOST_FACTS = 50
 
@@ -90,7 +90,7 @@ class AddFactsTool(GraphTool[AddFactsRequest]):
     unlisted_arguments = {"facts": {"type": "array", "minItems": 1, "maxItems": MOST_FACTS}}  # noqa: RUF012 (see above)
 
     async def _answer(self, request: AddFactsRequest) -> tuple[str, BaseModel]:
-        facts = [_fact(number, one) for number, one in enumerate(request.facts, start=1)]
+        facts = _facts(request.facts)
         engine = self.engine
         stated = await engine.graph.state_facts(engine.workspace, request.memory_id, facts, by=engine.by)
         text = _text(stated)
@@ -105,13 +105,27 @@ class AddFactsTool(GraphTool[AddFactsRequest]):
         return text, response
 
 
+def _facts(given: list[Any]) -> list[NewFact]:
+    """The facts; InvalidInputError names all that are wrong, by their numbers."""
+    facts: list[NewFact] = []
+    problems: list[str] = []
+    for number, one in enumerate(given, start=1):
+        try:
+            facts.append(_fact(number, one))
+        except InvalidInputError as error:
+            problems.append(str(error))
+    if problems:
+        raise InvalidInputError("; ".join(problems[:MOST_PROBLEMS]))
+    return facts
+
+
 def _fact(number: int, given: Any) -> NewFact:
     if not isinstance(given, dict):
         raise InvalidInputError(f"fact {number}: must be an object with subject, relation and object")
     try:
-        return NewFact(**dict(Fact.model_validate(without_nulls(given))))
+        return NewFact(**dict(Fact.model_validate(given)))
     except ValidationError as error:
-        raise InvalidInputError(f"fact {number}: {problem_in(error)}") from None
+        raise InvalidInputError(f"fact {number}: {problems_in(error)}") from None
 
 
 def _text(stated: FactsStated) -> str:

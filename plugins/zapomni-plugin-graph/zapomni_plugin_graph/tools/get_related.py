@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import ErrorResponse, InvalidInputError, MemoryEngine
+from zapomni_core.plugin import ErrorResponse, InvalidInputError, MemoryEngine, counted
 from zapomni_core.plugin.graph import MENTIONED_WITH, Entity, Relation
 from zapomni_plugin_graph.formatting import (
-    counted,
     entity_text,
     fact_line,
     mentioned_line,
@@ -159,7 +158,7 @@ async def mentioned_with(engine: MemoryEngine, starts: list[Entity]) -> list[tup
 
 
 async def hints(engine: MemoryEngine, name: str) -> list[str]:
-    """Where to look for an entity that is not there: names like it, and memories that were not read."""
+    """Hints for an entity that is not there: similar names, and memories that were not extracted from."""
     near = await engine.graph.find(engine.workspace, name, NEAREST)
     _, unread = await engine.graph.unread(engine.workspace, engine.extractor_name, 1)
     return [

@@ -4,14 +4,14 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import InvalidInputError
-from zapomni_plugin_graph.formatting import counted, entity_text, not_extracted
+from zapomni_core.plugin import InvalidInputError, counted
+from zapomni_plugin_graph.formatting import entity_text, not_extracted
 from zapomni_plugin_graph.responses import EntityFound, SearchNodesResponse
 from zapomni_plugin_graph.tool import READS, GraphTool, Request
 
 MOST = 100
 LEAST_OF_BEST = 0.5
-"""What scores less than this part of the best is left out."""
+"""Entities that score less than this part of the best are left out."""
 
 
 class SearchMemoryNodesRequest(Request):
@@ -51,7 +51,7 @@ class SearchMemoryNodesTool(GraphTool[SearchMemoryNodesRequest]):
         return "\n".join([headline, *lines]), SearchNodesResponse(message=headline, count=len(found), entities=entities)
 
     async def _nothing_found(self) -> str:
-        """Where else to look: a memory may say it in other words, or may not be in the graph yet."""
+        """A hint where nothing was found: a memory may use other words, or may not be in the graph yet."""
         counts = await self.engine.graph.counts(self.engine.workspace)
         unread = counts.memories - counts.read.get(self.engine.extractor_name, 0)
         hint = f" {not_extracted(unread)}" if unread > 0 else ""

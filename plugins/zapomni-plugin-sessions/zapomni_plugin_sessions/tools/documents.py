@@ -4,8 +4,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from zapomni_core.plugin import counted
 from zapomni_plugin_sessions.arguments import end_of, start_of
-from zapomni_plugin_sessions.formatting import counted, format_document
+from zapomni_plugin_sessions.formatting import format_document
 from zapomni_plugin_sessions.responses import DocumentAnswer, DocumentsFound, DocumentStored
 from zapomni_plugin_sessions.tool import FILTERS, METADATA, READS, WRITES, SessionsTool, vector_schema
 
@@ -53,7 +54,7 @@ class TemporalQueryTool(SessionsTool):
             "start_date": {"type": "string", "description": "ISO 8601, UTC by default."},
             "end_date": {"type": "string", "description": "Included."},
             "metadata_filters": FILTERS,
-            "limit": {"type": ["integer", "null"], "description": "Most documents.", **most},
+            "limit": {"type": "integer", "description": "Most documents.", **most},
         }
 
     async def answer(

@@ -27,8 +27,8 @@ class ReportToolGapTool(SessionsTool):
             "missing_tools": {**_NAMES, "description": "Their names.", "minItems": 1},
             "attempted_task": {"type": "string", "description": "What failed.", "minLength": 1},
             "existing_tools_checked": {**_NAMES, "description": "Tools that do not do it."},
-            "proposed_mcp_server": {"type": ["string", "null"], "description": "A server that would."},
-            "nearest_tools": {**_NAMES, "type": ["array", "null"], "description": "From the error, if any."},
+            "proposed_mcp_server": {"type": "string", "description": "A server that would."},
+            "nearest_tools": {**_NAMES, "description": "From the error, if any."},
         }
 
     async def answer(self, **report: Any) -> tuple[str, BaseModel]:

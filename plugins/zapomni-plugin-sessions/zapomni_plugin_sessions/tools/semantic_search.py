@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from zapomni_core.plugin import InvalidInputError
+from zapomni_core.plugin import InvalidInputError, counted
 from zapomni_core.plugin.stores import parse_metadata_filter
-from zapomni_plugin_sessions.formatting import counted, format_document
+from zapomni_plugin_sessions.formatting import format_document
 from zapomni_plugin_sessions.responses import DocumentAnswer, DocumentsFound, DocumentsFoundInPart
 from zapomni_plugin_sessions.tool import FILTERS, READS, SessionsTool, vector_schema
 
@@ -28,10 +28,10 @@ class SemanticSearchTool(SessionsTool):
 
     def properties(self) -> dict[str, Any]:
         return {
-            "query": {"type": ["string", "null"], "description": "A question or key words.", "maxLength": 1000},
+            "query": {"type": "string", "description": "A question or key words.", "maxLength": 1000},
             "query_embedding": vector_schema(self.dimension),
             "top_k": {
-                "type": ["integer", "null"],
+                "type": "integer",
                 "description": "Most documents.",
                 "minimum": 1,
                 "maximum": MOST,

@@ -5,8 +5,9 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from zapomni_core.plugin import counted
 from zapomni_plugin_sessions.arguments import uuid_of
-from zapomni_plugin_sessions.formatting import counted, format_message
+from zapomni_plugin_sessions.formatting import format_message
 from zapomni_plugin_sessions.responses import ConversationHistory, MessageAnswer, MessageStored, SessionCreated
 from zapomni_plugin_sessions.tool import METADATA, READS, WRITES, SessionsTool
 
@@ -48,7 +49,7 @@ class StoreMessageTool(SessionsTool):
     def properties(self) -> dict[str, Any]:
         return {
             "session_id": {"type": "string", "description": "A UUID; a new one begins a session."},
-            "role": {"enum": ["user", "assistant", "system"], "description": "Who says it."},
+            "role": {"type": "string", "enum": ["user", "assistant", "system"], "description": "Who says it."},
             "content": {"type": "string", "description": "What was said.", "minLength": 1},
             "metadata": METADATA,
         }
@@ -76,7 +77,7 @@ class GetConversationHistoryTool(SessionsTool):
         most = {"minimum": 1, "maximum": MOST_MESSAGES, "default": 100}
         return {
             "session_id": {"type": "string", "description": "Its UUID."},
-            "limit": {"type": ["integer", "null"], "description": "Most messages.", **most},
+            "limit": {"type": "integer", "description": "Most messages.", **most},
         }
 
     async def answer(self, session_id: str, limit: int = 100) -> tuple[str, BaseModel]:

@@ -108,7 +108,10 @@ def test_middleware_that_does_not_take_a_call_and_what_comes_next_is_refused(mid
 async def test_an_exception_of_a_middleware_is_told_as_its_plugins(stage, body, caplog):
     async with around(wrong=Around(stage, body), a=Around(stage, pass_on), z=Around(stage, pass_on)) as app:
         text = text_of(await app.call("echo"))
-    assert text == f"{INTERNAL}plugin 'wrong', which {stage}s every call. The server's log has the details."
+    assert (
+        text.splitlines()[0]
+        == f"{INTERNAL}plugin 'wrong', which {stage}s every call. The server's log has the details."
+    )
     assert whose(caplog.records[-1]) == ("middleware_failed", "wrong", stage, "echo")
     assert caplog.records[-1].exc_info
 
@@ -153,7 +156,7 @@ async def test_what_a_tool_error_of_a_guard_carries_wrongly_is_told_as_its_plugi
         raise ToolError("no", suggestion=5)
 
     async with around(wrong=Around("guard", refuse)) as app:
-        assert text_of(await app.call("echo")) == "Error: no"
+        assert text_of(await app.call("echo")).splitlines()[0] == "Error: no"
     assert whose(caplog.records[-1]) == ("invalid_tool_error", "wrong", "guard", "echo")
 
 

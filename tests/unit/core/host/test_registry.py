@@ -22,3 +22,42 @@ def test_a_tool_that_is_well_described_gets_no_advice():
 def test_hidden_characters_in_a_schema_are_told(hidden):
     [advice] = advice_on(f"What to call it.{hidden}")
     assert advice.startswith("tool 'one': input_schema has hidden characters")
+
+
+def advice_for(properties):
+    class Probe:
+        name = "one"
+        description = "A tool of the tests of lint."
+        annotations = {"readOnlyHint": True}  # noqa: RUF012 (never changed)
+        input_schema = {"type": "object", "properties": properties, "additionalProperties": False}  # noqa: RUF012
+
+        async def execute(self, arguments):
+            return {}
+
+    return [one.removeprefix("tool 'one': ") for one in lint(check_tool(Probe(), taken=lambda _: False))]
+
+
+@pytest.mark.parametrize(
+    ("schema", "place", "what"),
+    [
+        ({"type": ["integer", "null"]}, "'it'", "has several types"),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "'it'", "has anyOf"),
+        ({"oneOf": [{"type": "integer"}]}, "'it'", "has oneOf"),
+        ({"enum": ["a", "b"]}, "'it'", "has fixed values without a type"),
+        ({"type": "string", "default": None}, "'it'", "has the default null"),
+        ({"type": "array", "items": {"type": ["integer", "null"]}}, "'it[]'", "has several types"),
+        ({"type": "object", "properties": {"in": {"enum": [1]}}}, "'it.in'", "has fixed values without a type"),
+    ],
+)
+def test_what_some_clients_mangle_is_told_by_its_place(schema, place, what):
+    [advice] = advice_for({"it": {"description": "Something.", **schema}})
+    assert advice.startswith(f"{place} {what}")
+
+
+def test_plain_types_get_no_advice():
+    plain = {"type": "array", "items": {"type": "string", "enum": ["a"]}, "description": "Some.", "default": []}
+    assert advice_for({"it": plain}) == []
+
+
+def test_a_property_called_like_a_keyword_gets_no_advice():
+    assert advice_for({"anyOf": {"type": "string", "description": "A name."}}) == []

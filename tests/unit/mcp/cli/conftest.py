@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import OTHERS
 from zapomni_mcp.cli.root import cli
 
 BROKEN = Path(__file__).parents[3] / "broken_plugins"
@@ -49,7 +50,7 @@ print(json.dumps({"codes": codes, "modules": list(sys.modules)}), file=sys.stder
 def home(tmp_path, monkeypatch):
     """A home of its own for every test."""
     for name in os.environ:
-        if name.upper().startswith("ZAPOMNI_") or name in {"LOG_LEVEL", "COLUMNS", "FORCE_COLOR"}:
+        if name.upper().startswith("ZAPOMNI_") or name in {"COLUMNS", "FORCE_COLOR", *OTHERS}:
             monkeypatch.delenv(name)
     folder = tmp_path / "home"
     folder.mkdir()
@@ -168,6 +169,21 @@ def zapomni(run, embedders, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def zapomni_on_terminal(zapomni):
+    """Run a command on memories with a terminal as its standard input; `typed` waits there."""
+
+    def call(*args, typed=""):
+        master, terminal = pty.openpty()
+        os.write(master, typed.encode())
+        with os.fdopen(terminal, "rb", buffering=0) as keyboard:
+            result = zapomni(*args, input=keyboard)
+        os.close(master)
+        return result
+
+    return call
+
+
+@pytest.fixture
 def document(zapomni):
     """What a command prints with --json."""
     return lambda *args, **options: json.loads(zapomni(*args, "--json", **options).stdout)
@@ -224,14 +240,3 @@ def imported_modules(start, commands, codes=None):
     assert len(last["codes"]) == len(commands)
     assert codes in (None, last["codes"])
     return set(last["modules"])
-
-
-def on_a_terminal(start, *args, typed=""):
-    """The exit code, output and errors of a command whose standard input is a terminal."""
-    master, terminal = pty.openpty()
-    process = start(*args, stdin=terminal)
-    os.write(master, typed.encode())
-    ended = finish(process, None)
-    os.close(master)
-    os.close(terminal)
-    return ended

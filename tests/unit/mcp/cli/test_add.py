@@ -4,8 +4,6 @@ import pytest
 
 from zapomni_core.testing.llm_server import LLMServer
 
-from .conftest import on_a_terminal
-
 
 def test_a_text_is_remembered_once(zapomni):
     first = zapomni("add", "The piano is in the cellar")
@@ -104,10 +102,10 @@ def test_a_file_that_is_too_long_is_refused(zapomni, tmp_path, length):
     assert (result.exit_code, result.stderr) == (2, "Error: text exceeds maximum length (10,000,000 characters)\n")
 
 
-def test_without_a_text_on_a_terminal_add_says_what_it_takes(start, embedders):
-    code, _, errors = on_a_terminal(start, "add")
-    assert code == 2
-    assert "field required: text" in errors
+def test_without_a_text_on_a_terminal_add_says_what_it_takes(zapomni_on_terminal):
+    result = zapomni_on_terminal("add")
+    assert result.exit_code == 2
+    assert "field required: text" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -118,19 +116,19 @@ def test_without_a_text_on_a_terminal_add_says_what_it_takes(start, embedders):
         ("queue_retry", 0, "zapomni jobs"),
     ],
 )
-def test_adding_says_what_became_of_it_while_the_language_model_is_away(run, monkeypatch, mode, code, told):
+def test_adding_says_what_became_of_it_while_the_language_model_is_away(zapomni, monkeypatch, mode, code, told):
     with LLMServer() as server:
         server.down()
         variables = {"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "any", "LLM__BASE_URL": server.url}
         for name, value in {**variables, "ON_LLM_UNAVAILABLE": mode}.items():
             monkeypatch.setenv(f"ZAPOMNI_{name}", value)
-        result = run("add", "Ada works at Acme.")
+        result = zapomni("add", "Ada works at Acme.")
     assert result.exit_code == code
     assert told in result.output
     assert ("Nothing was stored." in result.output) == (mode == "fail")
 
 
-def test_adding_says_how_much_was_read_in_it(run, monkeypatch):
+def test_adding_says_how_many_entities_were_extracted(zapomni, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "names")
-    result = run("add", "Today Ada Lovelace works at Babbage Engines.")
+    result = zapomni("add", "Today Ada Lovelace works at Babbage Engines.")
     assert "2 entities and 1 relations" in result.output

@@ -59,3 +59,15 @@ def test_the_names_of_plugins_are_completed(start):
     words = {"_ZAPOMNI_COMPLETE": "bash_complete", "COMP_WORDS": "zapomni plugins show he", "COMP_CWORD": "3"}
     code, output, errors = finish(start(env={**os.environ, **words}))
     assert (code, output) == (0, "plain,hello\n"), errors
+
+
+def test_variables_that_choose_the_store_are_named_and_those_without_effect_too(run, monkeypatch):
+    monkeypatch.setenv("GRAPH_NAME", "notes")
+    result = run("config")
+    assert "GRAPH_NAME has no effect" in result.stderr
+    assert json.loads(run("config", "--json").stdout)["unused"][0]["variable"] == "GRAPH_NAME"
+    monkeypatch.setenv("FALKORDB_HOST", "localhost")
+    result = run("config")
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["store", "FALKORDB_HOST,", "GRAPH_NAME", "falkordb://localhost:6379/notes"] in rows
+    assert result.stderr == ""

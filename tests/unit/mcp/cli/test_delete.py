@@ -5,8 +5,6 @@ import re
 
 import pytest
 
-from .conftest import on_a_terminal
-
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
@@ -81,27 +79,27 @@ def test_purging_removes_all_that_is_deleted_unless_days_spare_what_was_deleted_
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 1), ("y", 0, 0)])
 def test_purging_shows_what_it_would_remove_and_asks_on_a_terminal(
-    zapomni, start, embedders, document, remember, answer, code, left
+    zapomni, zapomni_on_terminal, document, remember, answer, code, left
 ):
     stays, gone = remember("stays"), remember("gone")
     zapomni("delete", gone)
-    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge", typed=f"{answer}\n")
-    assert (ended, "removed" in output) == (code, left == 0), errors
-    assert f"{gone}: gone" in errors
-    assert stays not in errors
+    result = zapomni_on_terminal("purge", typed=f"{answer}\n")
+    assert (result.exit_code, "removed" in result.stdout) == (code, left == 0), result.stderr
+    assert f"{gone}: gone" in result.stderr
+    assert stays not in result.stderr
     assert document("stats")["deleted_memories"] == left
 
 
-def test_purging_by_name_asks_only_about_what_is_named_and_deleted(zapomni, start, embedders, document, remember):
+def test_purging_by_name_asks_only_about_what_is_named_and_deleted(zapomni, zapomni_on_terminal, document, remember):
     stays, gone, other = remember("stays"), remember("gone"), remember("other")
     zapomni("delete", gone, other)
-    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge", stays, gone, typed="y\n")
-    assert (ended, "removed 1 memory" in output) == (1, True), errors
-    assert other not in errors
+    result = zapomni_on_terminal("purge", stays, gone, typed="y\n")
+    assert (result.exit_code, "removed 1 memory" in result.stdout) == (1, True), result.stderr
+    assert other not in result.stderr
     assert document("stats")["deleted_memories"] == 1
 
 
-def test_purging_on_a_terminal_asks_nothing_where_nothing_is_deleted(start, embedders, remember):
+def test_purging_on_a_terminal_asks_nothing_where_nothing_is_deleted(zapomni_on_terminal, remember):
     remember("stays")
-    ended, output, errors = on_a_terminal(start, "--plugin", embedders, "purge")
-    assert (ended, output, errors) == (0, "Permanently removed 0 memories.\n", "")
+    result = zapomni_on_terminal("purge")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "Permanently removed 0 memories.\n", "")

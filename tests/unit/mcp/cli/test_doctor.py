@@ -96,8 +96,8 @@ def test_all_is_well_in_a_good_installation(examine):
 
 
 def test_deleted_memories_that_are_kept_are_counted(examine, run, kept_store):
-    (hit,) = json.loads(run("search", "text", "--json").stdout)["hits"]
-    assert run("delete", hit["memory_id"]).exit_code == 0
+    (memory,) = json.loads(run("list", "--json").stdout)["memories"]
+    assert run("delete", memory["id"]).exit_code == 0
     findings, code = examine()
     assert code == 0
     assert "1 in workspace 'default'" in about(findings, "deleted memories", "ok")["detail"]
@@ -490,3 +490,28 @@ def zapomni_providers():
     assert (code, output, "Traceback" in errors) == (2, "", False)
     told = f"Error: the {kind} 'mine' of plugin 'bad' cannot be used: its factory raised RuntimeError: no gpu (bad.py:"
     assert told in errors
+
+
+def test_memories_that_a_variable_of_others_leaves_behind_are_found(examine, home, monkeypatch):
+    file = home / "data" / "zapomni" / "memory.db"
+    store = SQLiteStore(file)
+    asyncio.run(put(store, sample_memory("left"), "garden"))
+    asyncio.run(store.close())
+    assert not [one for one in examine()[0] if one["what"] == "default store"]
+    monkeypatch.setenv("FALKORDB_HOST", "127.0.0.1")
+    monkeypatch.setenv("FALKORDB_PORT", "1")
+    findings, code = examine()
+    assert code == 1, "nothing answers there"
+    (found,) = [one for one in findings if one["what"] == "default store"]
+    assert found["level"] == "warn"
+    assert str(file) in found["detail"]
+    assert "garden" in found["detail"]
+    assert {"zapomni export", "zapomni import"} <= set(re.findall(r"zapomni (?:ex|im)port", found["fix"]))
+    monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{file}")
+    assert not [one for one in examine()[0] if one["what"] == "default store"]
+
+
+def test_variables_of_others_without_effect_are_found(examine, monkeypatch):
+    monkeypatch.setenv("GRAPH_NAME", "notes")
+    findings, _ = examine()
+    assert [one["level"] for one in findings if one["what"] == "variable GRAPH_NAME"] == ["warn"]

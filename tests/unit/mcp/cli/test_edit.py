@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from zapomni_db.records import NewFact
 from zapomni_db.sqlite import SQLiteStore
 
-from .conftest import START, on_a_terminal
+from .conftest import START
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -18,16 +19,17 @@ SESSION = "7d9b8a3e-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
-def edit(start, embedders, home, monkeypatch):
+def edit(zapomni_on_terminal, home, monkeypatch):
     """Edit on a terminal with a shell script as the editor, which gets the file as `$1`."""
     script = home / "editor.sh"
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", f"sh {script}")
-    monkeypatch.setenv("TMPDIR", str(home))
+    monkeypatch.setattr(tempfile, "tempdir", str(home))
 
     def run_editor(editor, *args):
         script.write_text(editor)
-        return on_a_terminal(start, "--plugin", embedders, "edit", *args)
+        result = zapomni_on_terminal("edit", *args)
+        return result.exit_code, result.stdout, result.stderr
 
     return run_editor
 

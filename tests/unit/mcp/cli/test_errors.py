@@ -94,18 +94,31 @@ def test_where_no_terminal_is_the_log_is_json(start, embedders):
     assert "validation_error" in [json.loads(line)["event"] for line in errors.splitlines()]
 
 
-def test_a_missing_embedder_is_told_with_the_command_that_helps(zapomni, remember, run, monkeypatch):
+ANOTHER = """
+from zapomni_core.providers import Provider
+from zapomni_core.testing.embedder import HashingEmbedder
+
+@hookimpl
+def zapomni_providers():
+    return [Provider(kind="embedder", name="another", factory=lambda _: HashingEmbedder(64, name="another"))]
+"""
+
+
+def test_without_its_embedder_a_store_is_searched_by_words_and_names_the_command_that_helps(
+    remember, run, plugin_file, monkeypatch
+):
     remember("word")
     monkeypatch.delenv("ZAPOMNI_EMBEDDER")
-    result = run("reindex")
+    another = ("--plugin", plugin_file("another", ANOTHER))
+    result = run(*another, "reindex")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "made by embedder 'hashing', which no enabled plugin offers" in result.stderr
-    assert "made by embedder 'hashing', which no enabled plugin offers" in run("add", "another word").stdout
-    found = run("search", "word")
+    assert "made by embedder 'hashing', which no enabled plugin offers" in run(*another, "add", "another word").stdout
+    found = run(*another, "search", "word")
     assert found.exit_code == 0
     assert "Only words were searched, not meaning: the store's vectors were made by embedder 'hashing'" in found.stdout
-    assert run("reindex", "--embedder", "default").exit_code == 0
-    assert "Only words" not in run("search", "word").stdout
+    assert run(*another, "reindex", "--embedder", "another").exit_code == 0
+    assert "Only words" not in run(*another, "search", "word").stdout
 
 
 def test_a_contradicting_embedder_is_told_with_the_command_that_helps(zapomni, remember, monkeypatch):

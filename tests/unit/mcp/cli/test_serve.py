@@ -66,6 +66,7 @@ def test_python_m_zapomni_mcp_server_takes_the_options_of_serve(tmp_path):
     assert "--nonsense" in done.stderr
 
 
+@pytest.mark.usefixtures("measured_programs")
 def test_nothing_that_a_plugin_prints_reaches_the_client(start):
     code, output, errors = finish(start("serve", "--plugin", broken("prints_at_import")), session("noisy"))
     assert code == 0
@@ -83,6 +84,7 @@ def test_one_line_at_the_start_names_the_plugins(start):
     assert "failed" not in line
 
 
+@pytest.mark.usefixtures("measured_programs")
 def test_on_a_terminal_the_log_is_readable(start, monkeypatch):
     monkeypatch.setenv("LOG_LEVEL", "INFO")
     shown = shown_on_a_terminal(start, "serve", given=session("add_memory"))
@@ -121,6 +123,7 @@ def test_the_first_signal_ends_it_with_0(start, number):
     assert process.wait(30) == 0
 
 
+@pytest.mark.usefixtures("measured_programs")
 def test_settings_that_are_wrong_end_it_with_2_and_no_traceback(start, settings_file):
     settings_file("store = 'nonsense'")
     code, output, errors = finish(start("serve"))
@@ -153,6 +156,7 @@ def test_a_missing_key_is_one_warning_at_the_start_where_it_is_certainly_needed(
     assert all(line["fix"] == "run: zapomni doctor" for line in told)
 
 
+@pytest.mark.usefixtures("measured_programs")
 def test_a_required_plugin_that_cannot_start_ends_it_with_1_and_says_why(start, plugin_file, settings_file):
     settings_file('[plugins]\nrequire = ["no_database"]')
     file = plugin_file(
@@ -200,6 +204,7 @@ def test_it_ends_although_a_plugin_left_threads_running(start, plugin_file):
     assert texts(output) == {2: "left"}
 
 
+@pytest.mark.usefixtures("measured_programs")
 def test_on_a_terminal_it_says_what_it_waits_for(start):
     master, terminal = pty.openpty()
     process = start("serve", stdin=terminal)

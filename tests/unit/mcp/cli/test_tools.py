@@ -7,6 +7,7 @@ import pytest
 from zapomni_core.app import build_app
 from zapomni_core.host.discovery import discover
 from zapomni_core.host.registry import tokens
+from zapomni_mcp.catalogue import tool_entry
 
 from .conftest import broken, finish
 
@@ -30,7 +31,7 @@ def test_every_tool_is_listed_with_its_plugin_and_size(run):
     (size,) = [tokens(tool) for tool in app.registry if tool.name == "hello"]
     lines = run("tools").stdout.splitlines()
     (hello,) = [line.split() for line in lines if line.startswith("hello ")]
-    assert hello[:5] == ["hello", "hello", str(size), "Say", "hello:"]
+    assert hello[:5] == ["hello", "hello", f"~{size}", "Say", "hello:"]
     assert lines[-1].endswith("tokens in every conversation")
 
 
@@ -50,7 +51,21 @@ def test_the_json_document_has_the_total(run):
 
 
 def test_there_may_be_no_tools(run):
-    assert run("--no-plugins", "tools").stdout == "0 tools, 0 tokens in every conversation\n"
+    assert run("--no-plugins", "tools").stdout == "0 tools, ~0 tokens in every conversation\n"
+
+
+def test_a_tool_is_shown_as_a_client_gets_it(run):
+    shown = json.loads(run("tools", "show", "hello").stdout)
+    app = build_app(plugins=discover())
+    assert shown == tool_entry(app.registry.get("hello"))
+    assert shown["_meta"] == {"zapomni/plugin": "hello"}
+    assert shown["inputSchema"]["properties"]["name"]["type"] == "string"
+
+
+def test_an_unknown_tool_cannot_be_shown(run):
+    result = run("tools", "show", "helo")
+    assert result.exit_code == 2
+    assert "did you mean hello?" in result.stderr
 
 
 def test_plugins_that_failed_are_mentioned(run, installed):
@@ -95,7 +110,7 @@ def test_progress_without_a_total_or_a_message_is_a_number(run, plugin_file):
 def test_an_answer_that_is_an_error_exits_with_1(run):
     result = run("call", "hello", '{"nam": "Ada"}')
     assert result.exit_code == 1
-    assert "nam is not known; did you mean 'name'?" in result.stdout
+    assert "nam is not known (did you mean 'name'?)" in result.stdout
 
 
 def test_what_a_tool_raised_is_in_the_log(run):

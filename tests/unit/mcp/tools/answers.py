@@ -10,6 +10,11 @@ def text_of(result):
     return part["text"]
 
 
+def headline_of(result):
+    """The first line of what a result says to people."""
+    return text_of(result).splitlines()[0]
+
+
 def checked(tool, result):
     """The structured content, which must meet the tool's output schema, errors too."""
     Draft202012Validator(tool.output_schema).validate(result["structuredContent"])
@@ -26,4 +31,5 @@ async def refused(tool, arguments):
     assert record["error_code"] == "INVALID_ARGUMENTS"
     assert tool.core_engine.mock_calls == []
     assert len(text_of(result)) < 300
-    return text_of(result).removeprefix("Error: ")
+    assert record["suggestion"] in text_of(result)
+    return headline_of(result).removeprefix("Error: ")

@@ -37,7 +37,12 @@ async def refused(tool, arguments):
     assert result["structuredContent"]["error_type"] == "validation"
     assert result["structuredContent"]["status_code"] == 400
     tool.core_engine.add_memory.assert_not_called()
-    return text_of(result)
+    return headline_of(result)
+
+
+def headline_of(result):
+    """What went wrong; below it stands what to do."""
+    return text_of(result).splitlines()[0]
 
 
 def test_init_success(mock_core_engine):
@@ -97,9 +102,6 @@ async def test_execute_success_with_metadata(tool):
         "memory_id": MEMORY_ID,
         "chunks_created": 3,
         "text_preview": "Sample text preview...",
-        "outcome": "stored",
-        "replaced": None,
-        "error": None,
         "processing_time_ms": 0,
     }
 
@@ -131,7 +133,7 @@ async def test_execute_validation_error_invalid_metadata_type(tool):
 async def test_execute_processing_error(tool):
     tool.core_engine.add_memory.side_effect = ProcessingError("chunker at /home/somebody")
     result = await tool.execute({"text": "valid"})
-    assert text_of(result) == "Error: An internal error occurred while processing your memory."
+    assert headline_of(result) == "Error: An internal error occurred while processing your memory."
     assert result["structuredContent"]["error_type"] == "processing"
     assert result["structuredContent"]["status_code"] == 500
     assert "somebody" not in str(result)
@@ -140,9 +142,10 @@ async def test_execute_processing_error(tool):
 async def test_execute_database_error(tool):
     tool.core_engine.add_memory.side_effect = DatabaseError("disk I/O error at /home/somebody")
     result = await tool.execute({"text": "valid"})
-    assert text_of(result) == "Error: Database temporarily unavailable. Please retry in a few seconds."
+    assert headline_of(result) == "Error: Database temporarily unavailable. Please retry in a few seconds."
     record = result["structuredContent"]
     assert (record["status_code"], record["recoverable"], record["retry_after_seconds"]) == (503, True, 5)
+    assert text_of(result).endswith(f"\n{record['suggestion']} Retry in 5 seconds.")
     assert "somebody" not in str(result)
 
 
@@ -151,7 +154,7 @@ async def test_execute_unexpected_error(tool, caplog):
     tool.core_engine.add_memory.side_effect = error
     with caplog.at_level(logging.ERROR):
         result = await tool.execute({"text": "valid"})
-    assert text_of(result) == "Error: An internal error occurred while processing your memory."
+    assert headline_of(result) == "Error: An internal error occurred while processing your memory."
     assert caplog.records[-1].exc_info[1] is error
     assert "secret" not in str(result)
 
@@ -178,7 +181,7 @@ def test_format_error_validation_error(tool):
     with pytest.raises(ValidationError) as error:
         AddMemoryRequest.model_validate({"text": " "})
     result = tool._format_error(error.value)
-    assert text_of(result) == "Error: text cannot be empty or whitespace-only"
+    assert headline_of(result) == "Error: text cannot be empty or whitespace-only"
     assert result["isError"] is True
 
 
@@ -188,7 +191,7 @@ def test_format_error_database_error(tool):
 
 def test_format_error_generic(tool):
     result = tool._format_error(Exception("a secret"))
-    assert text_of(result) == "Error: An internal error occurred while processing your memory."
+    assert headline_of(result) == "Error: An internal error occurred while processing your memory."
 
 
 async def test_the_memory_that_is_corrected_is_passed_only_when_given(tool, mock_memory_result):
@@ -207,5 +210,5 @@ async def test_an_identical_memory_is_told_as_such(tool, outcome, headline):
 async def test_a_full_disk_is_told_as_what_it_is(tool):
     tool.core_engine.add_memory.side_effect = StoreFullError("the disk is full; nothing was written")
     result = await tool.execute({"text": "valid"})
-    assert text_of(result) == "Error: the disk is full; nothing was written"
+    assert headline_of(result) == "Error: the disk is full; nothing was written"
     assert result["structuredContent"]["error_code"] == "STORE_FULL"

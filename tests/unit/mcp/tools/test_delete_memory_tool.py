@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.unit.mcp.tools.answers import checked, refused, text_of
+from tests.unit.mcp.tools.answers import checked, headline_of, refused, text_of
 from zapomni_core import DatabaseError
 from zapomni_db.errors import MemoryNotFoundError
 from zapomni_mcp.tools import DeleteMemoryTool, RestoreMemoryTool
@@ -37,7 +37,7 @@ async def test_deleting_says_what_was_deleted_and_how_to_restore_it(mock_core_en
     mock_core_engine.delete_memory.return_value = make_memory()
     tool = DeleteMemoryTool(core_engine=mock_core_engine)
     result = await tool.execute({"memory_id": MEMORY_ID})
-    undo = f"restore_memory with memory_id {MEMORY_ID} brings it back."
+    undo = "restore_memory with the same memory_id brings it back."
     assert text_of(result) == f"Deleted: Ada keeps bees behind the house.\n{undo}"
     assert checked(tool, result) | {"processing_time_ms": 0} == {
         "status": "success",
@@ -62,7 +62,8 @@ async def test_restoring_says_what_is_back(mock_core_engine, make_memory):
     tool = RestoreMemoryTool(core_engine=mock_core_engine)
     result = await tool.execute({"memory_id": MEMORY_ID})
     assert text_of(result) == f"Restored: Ada keeps bees behind the house.\nID: {MEMORY_ID}"
-    assert checked(tool, result)["message"] == "Restored: Ada keeps bees behind the house."
+    record = checked(tool, result)
+    assert (record["message"], record["text_preview"]) == ("Restored.", "Ada keeps bees behind the house.")
 
 
 async def test_restoring_what_is_still_replaced_says_so_and_how_to_bring_it_back(mock_core_engine, make_memory):
@@ -119,7 +120,7 @@ async def test_a_memory_that_is_not_there_is_told(tool):
     asked_of(tool).side_effect = MemoryNotFoundError("there is no memory x in workspace 'default'")
     result = await tool.execute({"memory_id": "x"})
     assert result["isError"] is True
-    assert text_of(result) == "Error: there is no memory x in workspace 'default'"
+    assert headline_of(result) == "Error: there is no memory x in workspace 'default'"
     assert checked(tool, result)["error_code"] == "MEMORY_NOT_FOUND"
 
 

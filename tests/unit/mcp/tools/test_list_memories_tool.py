@@ -45,15 +45,14 @@ async def test_a_memory_is_a_line_with_id_date_origin_and_beginning(engine, page
         "2024-05-08T00:00:00Z",
         ["hobby", "bees"],
     )
-    assert (record["count"], record["next_after"]) == (1, None)
+    assert (record["count"], record.get("next_after")) == (1, None)
 
 
-@pytest.mark.parametrize("left_out", [{}, {"filters": None, "after": None}])
-async def test_the_pages_one_after_the_other_show_every_memory_once(engine, page, left_out):
+async def test_the_pages_one_after_the_other_show_every_memory_once(engine, page):
     ids = [(await engine.add_memory(f"Fact {number}.")).memory_id for number in range(5)]
-    lines, record = await page(limit=2, **left_out)
+    lines, record = await page(limit=2)
     seen = record["memories"]
-    while record["next_after"]:
+    while record.get("next_after"):
         assert record["next_after"] in lines[-1]
         lines, record = await page(limit=2, after=record["next_after"])
         seen += record["memories"]
@@ -63,7 +62,7 @@ async def test_the_pages_one_after_the_other_show_every_memory_once(engine, page
 async def test_twenty_memories_are_shown_unless_asked_otherwise(engine, page):
     for number in range(21):
         await engine.add_memory(f"Fact {number}.")
-    assert (await page())[1]["count"] == (await page(limit=None))[1]["count"] == 20
+    assert (await page())[1]["count"] == 20
 
 
 async def test_filters_are_those_of_a_search(engine, page):
@@ -71,9 +70,7 @@ async def test_filters_are_those_of_a_search(engine, page):
     memory_id = (await engine.add_memory("In trees.", {"tags": ["birds"], "house": "lake"})).memory_id
     lines, record = await page(filters={"kind": "message"})
     assert "message by user" in lines[1]
-    assert [(one["kind"], one["role"], one["conversation"]) for one in record["memories"]] == [
-        ("message", "user", SESSION)
-    ]
+    assert [(one["kind"], one["role"]) for one in record["memories"]] == [("message", "user")]
     assert [one["memory_id"] for one in (await page(filters={"tags": "birds", "house": "lake"}))[1]["memories"]] == [
         memory_id
     ]

@@ -63,7 +63,7 @@ async def test_a_message_is_told_with_its_session_and_role(tool, mock_core_engin
     message = make_hit(kind="message", role="assistant", author=author, source="", conversation="s1")
     mock_core_engine.search_memory.return_value = make_result(message)
     result = await tool.execute({"query": "bees"})
-    assert f" · 2026-05-08 · {who} · 0.88 · " in text_of(result)
+    assert f" · 2026-05-08 · {who} · #hobby · 0.88 · " in text_of(result)
     (hit,) = result["structuredContent"]["results"]
     assert (hit["kind"], hit["role"], hit["conversation"]) == ("message", "assistant", "s1")
 
@@ -78,7 +78,7 @@ async def test_a_hit_reads_as_its_text_below_one_line_about_it(tool):
     assert result["isError"] is False
     assert text_of(result) == (
         "Found 1 result (good match) among 1,234 memories in workspace 'default':\n\n"
-        f"[1] {MEMORY_ID} · 2026-05-08 · chat · Grace · 0.88 · bees, meaning\n"
+        f"[1] {MEMORY_ID} · 2026-05-08 · chat · Grace · #hobby · 0.88 · bees, meaning\n"
         "Ada keeps bees behind the house."
     )
 
@@ -88,7 +88,6 @@ async def test_the_structured_answer_has_everything_and_meets_its_schema(tool):
     assert record | {"processing_time_ms": 0} == {
         "status": "success",
         "message": "Found 1 result (good match) among 1,234 memories in workspace 'default':",
-        "episode_id": None,
         "processing_time_ms": 0,
         "count": 1,
         "confidence": 0.9,
@@ -97,22 +96,14 @@ async def test_the_structured_answer_has_everything_and_meets_its_schema(tool):
             {
                 "memory_id": MEMORY_ID,
                 "text": "  Ada keeps bees behind the house.\n",
-                "similarity_score": 0.8765,
+                "similarity_score": 0.88,
                 "why": ["bees", "meaning"],
-                "kind": "memory",
-                "heading": "",
                 "tags": ["hobby"],
                 "source": "chat",
                 "author": "Grace",
-                "conversation": "c1",
-                "role": "",
-                "copies": [],
                 "timestamp": "2026-05-08T12:00:00Z",
             }
         ],
-        "workspace": "default",
-        "memories_searched": 1234,
-        "error": None,
     }
 
 
@@ -131,7 +122,7 @@ async def test_when_it_was_true_counts_more_than_when_it_was_stored(tool):
 
 
 async def test_the_heading_stands_before_the_text_and_what_is_missing_leaves_no_trace(tool):
-    bare = make_hit(heading="Garden > Bees", source="", author="", why=())
+    bare = make_hit(heading="Garden > Bees", source="", author="", why=(), tags=())
     tool.core_engine.search_memory.return_value = make_result(bare, make_hit())
     _headline, first, second = text_of(await tool.execute({"query": "bees"})).split("\n\n")
     assert first == f"[1] {MEMORY_ID} · 2026-05-08 · 0.88\nGarden > Bees: Ada keeps bees behind the house."
@@ -172,7 +163,7 @@ async def test_no_heading_is_told_twice_and_the_nearest_are_told_first(tool, hea
         (make_result(memories_searched=None), "Nothing found among the memories in workspace 'default'."),
         (
             make_result(make_hit(), verdict="nothing relevant"),
-            "Probably nothing relevant among 1,234 memories in workspace 'default'; the nearest 1 result:",
+            "Probably nothing relevant among 1,234 memories in workspace 'default'; the nearest result:",
         ),
     ],
 )
@@ -200,7 +191,6 @@ async def test_a_degraded_search_says_what_was_not_searched(tool):
         ({}, {"limit": 10, "filters": None}),
         ({"limit": 1}, {"limit": 1, "filters": None}),
         ({"limit": 100, "filters": {"tags": ["a"]}}, {"limit": 100, "filters": {"tags": ["a"]}}),
-        ({"limit": None, "filters": None, "max_tokens": None}, {"limit": 10, "filters": None}),
         ({"max_tokens": 1}, {"limit": 10, "filters": None, "max_tokens": 1}),
     ],
 )

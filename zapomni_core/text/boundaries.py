@@ -13,22 +13,22 @@ from typing import NamedTuple
 ANYWHERE, WORD, LINE, SENTENCE, PARAGRAPH, DEFINITION = range(6)
 
 
-class Break(NamedTuple):
+class Boundary(NamedTuple):
     """One kind of place to cut at."""
 
     strength: int
     pattern: re.Pattern[str]
 
 
-Layout = tuple[Break, ...]
+Layout = tuple[Boundary, ...]
 """The kinds of places in a text, best first."""
 
-_BLANK_LINES = Break(PARAGRAPH, re.compile(r"\n(?>(?:[^\S\n]*+\n)+)"))
-_LINES = Break(LINE, re.compile(r"\n"))
+_BLANK_LINES = Boundary(PARAGRAPH, re.compile(r"\n(?>(?:[^\S\n]*+\n)+)"))
+_LINES = Boundary(LINE, re.compile(r"\n"))
 # Words of Chinese and Japanese have no space between them, but clauses have their commas, and Thai its zero-width space.
-WORDS = Break(WORD, re.compile(r"[\s\u200b]++|(?<=[、，；：])"))
+WORDS = Boundary(WORD, re.compile(r"[\s\u200b]++|(?<=[、，；：])"))
 
-SENTENCES = Break(
+SENTENCES = Boundary(
     SENTENCE,
     re.compile(
         r"""
@@ -40,7 +40,7 @@ SENTENCES = Break(
     ),
 )
 
-_DEFINITIONS = Break(
+_DEFINITIONS = Boundary(
     DEFINITION,
     re.compile(
         r"""
@@ -76,7 +76,7 @@ def is_joined(text: str, at: int) -> bool:
     )
 
 
-def last_seam(text: str, start: int, stop: int) -> int:
+def last_boundary(text: str, start: int, stop: int) -> int:
     """The last place after `start` and up to `stop` that cuts no character; `stop` if there is none.
 
     `start` must be such a place.
