@@ -40,8 +40,12 @@ FAULTS = {
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch):
+def _no_proxy(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+
+
+@pytest.fixture
+def impatient(monkeypatch):
     monkeypatch.setattr("zapomni_core.memory.add.CALL_SECONDS", 0.5)
     monkeypatch.setattr("zapomni_core.search.search.CALL_SECONDS", 0.5)
 
@@ -95,9 +99,11 @@ async def test_memories_are_embedded_and_found_by_meaning(open_engine, protocol)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_whatever_fails_memories_are_stored_and_found_by_words_and_embedded_later(
-    open_engine, server, protocol, fault
+    open_engine, server, protocol, fault, request
 ):
     behaviour, reason = FAULTS[fault]
+    if fault == "stalled":
+        request.getfixturevalue("impatient")
     engine = open_engine(protocol)
     house = House(engine)
     await house.call("add_memory", text="The piano is in the cellar")
@@ -137,6 +143,7 @@ async def test_the_first_memory_of_a_workspace_does_not_wait_for_the_provider_ei
     assert (await again.search_memory("piano")).degraded is None
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_while_the_provider_is_known_to_be_away_nothing_waits_for_it(open_engine, server):
     engine = open_engine()
     await engine.add_memory("The piano is in the cellar")
