@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from zapomni_core.embedding import Embedder, OnBatch
+from zapomni_core.embedding import Embedder, OnBatch, know_dimension
 from zapomni_core.embedding.weight import weight_of
 from zapomni_core.errors import ConfigurationError, EmbedderUnavailableError, ProcessingError
 from zapomni_core.jobs.kinds import EMBED, JobProgress, Postpone
@@ -45,12 +45,6 @@ async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_pro
             return done
 
 
-async def know_dimension(embedder: Embedder) -> None:
-    """Connect to an embedder that does not know its dimension yet."""
-    if not embedder.identity.dimension:
-        await embedder.embed([])
-
-
 async def _analyse(target: VectorStore, workspace: str) -> None:
     """Replace the terms of chunks that another version of the analyser has made."""
     while chunks := (await target.outdated(workspace, VERSION, BATCH))[0]:
@@ -75,8 +69,10 @@ async def embed_pending(
         if serving not in (None, embedder.identity):
             raise EmbedderMismatchError(f"embedder '{embedder.identity.name}' does not serve any more")
         chunks, left = await target.pending(workspace, embedder.identity, BATCH)
-        if not chunks and (serving or await _switch(target, workspace, embedder)):
-            return done
+        if not chunks:
+            if serving or await _switch(target, workspace, embedder):
+                return done
+            continue
         await _embed(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
         done += len(chunks)
 
