@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.integration.mcp.houses import House, text_of
+from zapomni_core.errors import EmbedderUnavailableError
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.memory.reindex import count_pending
 from zapomni_core.settings import Settings
@@ -67,7 +68,7 @@ async def open_engine(tmp_path, server):
         settings = {
             "store": f"sqlite://{tmp_path}/memory.db",
             "embedder": protocol if chosen else None,
-            "embedding": {protocol: table},
+            "embedding": {} if protocol == "default" else {protocol: table},
         }
         opened.append(MemoryEngine(Settings.model_validate(settings)))
         return opened[-1]
@@ -226,3 +227,57 @@ async def test_a_program_chooses_ollama_by_host_and_model(tmp_path, server, monk
     await engine.add_memory("The piano is in the cellar")
     assert await engine.memories.embedder("default") == EmbedderIdentity("ollama", "wise", 64)
     await engine.close()
+
+
+async def filled(open_engine, count):
+    """An engine on a workspace with so many memories of the default embedder."""
+    engine = open_engine(chosen=False)
+    for number in range(count):
+        await engine.add_memory(f"Fact {number}: the lamp is in room {number}")
+    return engine
+
+
+async def test_reindexing_stops_at_a_quota_and_goes_on_later(open_engine, server, monkeypatch):
+    monkeypatch.setattr("zapomni_core.memory.reindex.BATCH", 4)
+    engine = await filled(open_engine, 12)
+    server.then(*[vectors(64)] * 3, refuse(402))  # the dimension, and two steps
+    with pytest.raises(EmbedderUnavailableError, match="quota"):
+        await engine.reindex("ollama")
+    assert (await engine.memories.embedder("default")).name == "default"
+    found = await engine.search_memory("lamp in room 7")
+    assert (found.hits[0].text, found.degraded) == ("Fact 7: the lamp is in room 7", None)
+    again = open_engine(chosen=False)
+    assert await again.reindex("ollama") == 4
+    assert await again.memories.embedder("default") == EmbedderIdentity("ollama", "wise", 64)
+
+
+async def test_reindexing_waits_for_a_rate_limit(open_engine, server):
+    engine = await filled(open_engine, 3)
+    server.then(vectors(64), refuse(429, retry_after="6"))  # longer than a call waits
+    assert await engine.reindex("ollama") == 3
+    assert (await engine.search_memory("lamp")).degraded is None
+
+
+async def test_reindexing_there_and_back_keeps_every_memory(open_engine):
+    engine = await filled(open_engine, 5)
+    before = (await engine.search_memory("lamp in room 3")).hits[0].memory_id
+    for name in ("openai", "ollama", "default"):
+        await open_engine(name).reindex()
+        other = open_engine(name)
+        assert (await other.memories.embedder("default")).name == name
+        found = await other.search_memory("lamp in room 3")
+        assert (found.hits[0].memory_id, found.degraded) == (before, None)
+        assert await other.memories.check() == []
+
+
+async def test_what_there_is_to_embed_is_told_before_it_starts(open_engine):
+    engine = await filled(open_engine, 5)
+    told = []
+
+    async def tell(done, total):
+        told.append(done)
+
+    await engine.reindex("ollama", tell, told.append)
+    assert (told[0].chunks, told[1]) == (5, 0)
+    assert told[0].tokens > 5 * 8
+    assert told[0].seconds > 0

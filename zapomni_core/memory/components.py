@@ -22,6 +22,7 @@ from zapomni_db.records import Extraction
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch, Profile
     from zapomni_core.extraction import Extractor
+    from zapomni_core.memory.reindex import OnPlan
     from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity, JobCounts
     from zapomni_db.store import JobStore, MemoryStore
@@ -279,7 +280,9 @@ class Components:
         self._built.append(made)
         return made
 
-    async def reindex(self, workspace: str, name: str | None, on_progress: "OnBatch | None") -> int:
+    async def reindex(
+        self, workspace: str, name: str | None, on_progress: "OnBatch | None", on_plan: "OnPlan | None" = None
+    ) -> int:
         """Re-embed a workspace with another embedder, and use that one; how many chunks were embedded."""
         from zapomni_core.memory.reindex import reindex
 
@@ -290,7 +293,7 @@ class Components:
         wanted = wanted or (kept.name if kept else DEFAULT_EMBEDDER)
         # Its model stays unless the settings name another one; its dimension may have changed.
         embedder = self._built_embedder(wanted, replace(kept, dimension=0) if kept and kept.name == wanted else None)
-        made = await reindex(self.store, workspace, embedder, on_progress)
+        made = await reindex(self.store, workspace, embedder, on_progress, on_plan)
         self._embedders[workspace] = embedder
         return made
 

@@ -30,6 +30,7 @@ from zapomni_db.records import Change
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
+    from zapomni_core.memory.reindex import OnPlan
     from zapomni_db.arrays import Vector
     from zapomni_db.records import Event, Extraction, Job, Memory, NewJob, Order, Page, State
     from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore
@@ -434,13 +435,18 @@ class MemoryEngine:
             )
         return cast("FileStore", store)
 
-    async def reindex(self, embedder_name: str | None = None, on_progress: "OnBatch | None" = None) -> int:
+    async def reindex(
+        self,
+        embedder_name: str | None = None,
+        on_progress: "OnBatch | None" = None,
+        on_plan: "OnPlan | None" = None,
+    ) -> int:
         """Re-embed the workspace with another embedder, and use that one; how many chunks were embedded.
 
         Searches use the old vectors until all are made. A call that failed or was cancelled is continued by the next one.
         Without a name, it is the embedder in the settings, else the one that made the vectors.
         """
-        return await (await self._opened()).reindex(self.workspace, embedder_name, on_progress)
+        return await (await self._opened()).reindex(self.workspace, embedder_name, on_progress, on_plan)
 
     async def with_embedder(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
         """The result of work with the workspace's embedder, whose model is not loaded for that."""
