@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOG := $(VENV)/install.log
-PLUGINS := plugins/zapomni-plugin-hello plugins/zapomni-plugin-audit plugins/zapomni-plugin-graph plugins/zapomni-plugin-sessions
+PLUGINS := plugins/zapomni-plugin-hello plugins/zapomni-plugin-audit plugins/zapomni-plugin-graph plugins/zapomni-plugin-sessions plugins/zapomni-plugin-fastembed
 # Whoever needs certain versions puts a constraints.txt here.
 CONSTRAINTS := $(wildcard constraints.txt)
 GOAL := $(or $(firstword $(MAKECMDGOALS)),test)
@@ -51,8 +51,8 @@ demo: $(STAMP) ## see Zapomni at work
 bench: $(STAMP) ## measure speed, each figure beside its baseline
 	@$(BIN)/python benchmarks/run.py
 
-quality: $(STAMP) ## measure how well the search finds; DATA=FOLDER names other sets than our own
-	@$(BIN)/python -m benchmarks.quality.run $(if $(DATA),--data '$(DATA)')
+quality: $(STAMP) ## measure how well the search finds; DATA=FOLDER names other sets than our own, EMBEDDER=NAME another embedder
+	@$(BIN)/python -m benchmarks.quality.run $(if $(DATA),--data '$(DATA)') $(if $(EMBEDDER),--embedder '$(EMBEDDER)')
 
 soak: $(STAMP) ## the long fault and load tests, 25 minutes at most
 	@$(BIN)/python -m pytest -m soak --session-timeout=1500 tests

@@ -19,8 +19,9 @@ class MemoryResult:
     """A memory that was added, or that existed already; it is stored and can be found, whatever the status.
 
     With `degraded` and `queued` nothing was extracted from it, because of the `failure` if there was one; with `queued` the
-    job does that. `left_out` counts what a model named and the text does not show. `facts_moved` and `facts_dropped` are
-    stated facts of the memory that it replaces. `similar` is another memory that says nearly the same.
+    job does that. `not_embedded` says why it is found by its words only, until a job has made its vectors. `left_out` counts
+    what a model named and the text does not show. `facts_moved` and `facts_dropped` are stated facts of the memory that it
+    replaces. `similar` is another memory that says nearly the same.
     """
 
     memory_id: str
@@ -37,6 +38,13 @@ class MemoryResult:
     facts_moved: int = 0
     facts_dropped: int = 0
     similar: str | None = None
+    not_embedded: str = ""
+
+    @property
+    def vectors_later(self) -> str:
+        """That it has no vectors yet, in words; empty if it has."""
+        reason = self.not_embedded.rstrip(".")
+        return f"Found by its words only until its vectors are made: {reason}." if reason else ""
 
     @property
     def moved_facts(self) -> str:
@@ -119,7 +127,7 @@ class HostStats:
 class EngineStats:
     """Counts and sizes of one workspace, and the state of store, embedder and language model.
 
-    `warnings` say, a sentence each, how the store may lose what it acknowledged.
+    `store_warnings` say, a sentence each, how the store may lose what it acknowledged.
     """
 
     total_memories: int
@@ -132,10 +140,11 @@ class EngineStats:
     location: str
     embedder: EmbedderIdentity | None
     workspaces: tuple[str, ...]
+    store_details: Mapping[str, Any] = field(default_factory=dict)
+    store_warnings: tuple[str, ...] = ()
     avg_query_latency_ms: float | None = None
     jobs: JobCounts | None = None
     llm: Mapping[str, Any] | None = None
     unread_memories: int | None = None
-    warnings: tuple[str, ...] = ()
     plugins: tuple[Mapping[str, Any], ...] = ()
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

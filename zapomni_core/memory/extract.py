@@ -80,7 +80,7 @@ async def _store(
         (added,) = await engine.memories.add(engine.workspace, [memory])
         return added
 
-    added = await add_text(
+    added, not_embedded = await add_text(
         engine,
         text,
         metadata,
@@ -104,6 +104,7 @@ async def _store(
         facts_moved=added.facts_moved,
         facts_dropped=added.facts_dropped,
         similar=await find_similar(engine, written[-1], added.memory_id) if is_news else None,
+        not_embedded=not_embedded,
     )
 
 

@@ -155,6 +155,8 @@ def show_added(context: CommandContext, result: "MemoryResult") -> None:
         context.out.text(f"It says nearly the same as {result.similar}: to correct that one, add this with --replaces.")
     if result.entities_extracted is not None:
         context.out.text(_extracted(result))
+    if result.vectors_later:
+        context.out.text(result.vectors_later)
 
 
 def _extracted(result: "MemoryResult") -> str:

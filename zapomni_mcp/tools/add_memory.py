@@ -125,6 +125,8 @@ def _readable(result: MemoryResult) -> str:
         lines.append(SIMILAR.format(result.similar))
     if result.entities_extracted is not None:
         lines.append(_of_entities(result))
+    if result.vectors_later:
+        lines.append(result.vectors_later)
     return "\n".join(lines)
 
 
@@ -167,8 +169,14 @@ def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded |
         }
         if result.left_out:
             message = f"{message} {_of_entities(result)}."
-        return AddMemoryResponse(message=message, **kept, **read)
+        if result.vectors_later:
+            message = f"{message} {result.vectors_later}"
+        return AddMemoryResponse(
+            status="degraded" if result.not_embedded else "success", message=message, **kept, **read
+        )
     message = f"{message} {_of_entities(result)}"
+    if result.vectors_later:
+        message = f"{message} {result.vectors_later}"
     kept |= _why(result)
     if result.status == "degraded":
         return AddMemoryDegraded(

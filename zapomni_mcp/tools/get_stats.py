@@ -74,7 +74,7 @@ def _degraded(stats: EngineStats) -> list[str]:
     """What does not work, a sentence each."""
     failed = [one for one in stats.plugins if one["state"] == "failed"]
     plugins = [f"Plugin {one['name']} failed at {one['stage']}: {one['cause']} (fix: {one['fix']})" for one in failed]
-    return [*stats.warnings, *plugins]
+    return [*stats.store_warnings, *plugins]
 
 
 def _statistics(stats: EngineStats) -> Statistics:
