@@ -66,7 +66,8 @@ def ask(visitor, tool, seconds=SECONDS, **arguments):
 
 def counts(visitor):
     told = ask(visitor, "get_stats")["statistics"]
-    return {key: told[key] for key in ("total_memories", "total_chunks", "deleted_memories", "superseded_memories")}
+    keys = ("total_memories", "total_chunks", "deleted_memories", "superseded_memories")
+    return {key: told.get(key, 0) for key in keys}
 
 
 def problems(path: Path):
@@ -150,7 +151,7 @@ def test_a_wrong_argument_is_answered_with_field_and_rule(tmp_path):
         ]:
             result = visitor.call("add_memory", arguments)
             assert result.is_error
-            assert result.content[0].text == said
+            assert result.content[0].text.splitlines()[0] == said
             assert result.structured_content["error_type"] == "validation"
         kept = ask(visitor, "add_memory", text="Deep.", metadata=deep)
         assert ask(visitor, "get_memory", memory_id=kept["memory_id"])["metadata"] == deep
