@@ -77,13 +77,13 @@ def test_the_inspector_calls_a_tool(inspector, era):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_inspector_is_told_of_wrong_arguments(inspector, era):
+def test_the_inspector_shows_wrong_arguments(inspector, era):
     arguments = ["--tool-name", "hello", "--tool-args-json", '{"name": 5}']
     code, output, errors = inspector(era, "--method", "tools/call", *arguments)
     assert code == 5
     assert "name must be string" in output + errors
 
 
-def test_the_inspector_finds_no_fault_with_the_schemas(inspector):
+def test_the_inspector_accepts_the_schemas(inspector):
     code, _, errors = inspector("legacy", "--method", "tools/list", "--strict")
     assert code == 0, errors

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.growth import is_linear_when_awaited
+from tests.complexity import is_linear_when_awaited
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
 from zapomni_core.http import Limits

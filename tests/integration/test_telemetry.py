@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.collector import collecting
+from tests.otlp_collector import run_collector
 from zapomni_core.app import App
 from zapomni_core.errors import ProcessingError, UnknownToolError
 from zapomni_core.memory.engine import MemoryEngine
@@ -38,7 +38,7 @@ class StuckStore(SQLiteStore):
 
 @pytest.fixture
 def collector(monkeypatch):
-    with collecting() as collector:
+    with run_collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setattr("zapomni_core.telemetry.otlp.CLOSING_SECONDS", LIMIT)

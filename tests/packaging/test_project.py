@@ -21,7 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.e2e.wire import environment
+from tests.e2e.stdio_server import environment
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = sorted((ROOT / "plugins").glob("zapomni-plugin-*"))

@@ -21,8 +21,8 @@ import click
 import pytest
 from pydantic import BaseModel
 
+from tests.e2e.stdio_server import environment
 from tests.e2e.venvs import build_venv
-from tests.e2e.wire import environment
 from zapomni_core import errors, plugin, testing
 from zapomni_core.app import build_app
 from zapomni_core.host import registry, schemas

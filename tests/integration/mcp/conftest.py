@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.mcp.houses import HASHING, House
+from tests.integration.mcp.memory_tools import HASHING, House
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.providers import BUILT_IN, Providers
 from zapomni_core.settings import Settings

@@ -5,7 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from tests.integration.mcp.houses import FailingEmbedder, House, text_of
+from tests.integration.mcp.memory_tools import FailingEmbedder, House, text_of
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.providers import Provider
 from zapomni_core.testing.embedder import HashingEmbedder

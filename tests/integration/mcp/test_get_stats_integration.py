@@ -1,6 +1,6 @@
 """get_stats from end to end: the tool, a real engine, a real SQLite file."""
 
-from tests.integration.mcp.houses import House, text_of
+from tests.integration.mcp.memory_tools import House, text_of
 from zapomni_core.models import HostStats
 
 FAILED = {"name": "weather", "state": "failed", "stage": "import", "cause": "no module", "fix": "install it"}

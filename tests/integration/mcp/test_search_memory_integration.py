@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.integration.mcp.houses import FailingEmbedder, House, text_of
+from tests.integration.mcp.memory_tools import FailingEmbedder, House, text_of
 
 FACTS = {
     "Ada keeps bees behind the house.": {"tags": ["hobby", "ada"], "source": "chat", "author": "Grace"},

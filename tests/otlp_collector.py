@@ -93,7 +93,7 @@ class Collector:
 
 
 @contextmanager
-def collecting() -> Iterator[Collector]:
+def run_collector() -> Iterator[Collector]:
     """A collector that is ended whatever happens."""
     collector = Collector()
     try:
@@ -103,7 +103,7 @@ def collecting() -> Iterator[Collector]:
 
 
 @contextmanager
-def nobody() -> Iterator[str]:
+def closed_port() -> Iterator[str]:
     """An address at which nobody listens, and nobody will: connections are refused."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
