@@ -5,4 +5,4 @@ from zapomni_core.testing.store_contracts import JobStoreContract
 
 
 class TestFalkorDBJobs(OnFalkorDB, JobStoreContract):
-    """What every queue does."""
+    """The contract of queues."""

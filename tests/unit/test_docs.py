@@ -185,7 +185,7 @@ class Reader:
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory) -> Path:
     """The commands of an environment in which our own plugins are installed, as after `make venv`."""
-    return build_venv(tmp_path_factory.mktemp("house"), sorted((ROOT / "plugins").glob("zapomni-plugin-*")))
+    return build_venv(tmp_path_factory.mktemp("venv"), sorted((ROOT / "plugins").glob("zapomni-plugin-*")))
 
 
 @pytest.fixture(scope="module")
