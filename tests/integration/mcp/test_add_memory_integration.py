@@ -153,12 +153,14 @@ async def test_the_same_text_is_another_memory_in_another_workspace(tools):
 
 
 @pytest.mark.parametrize("works_for", [0, 12])
-async def test_a_failing_embedder_stores_nothing(open_tools, works_for):
+async def test_a_failing_embedder_stores_the_memory_without_vectors(open_tools, works_for):
     tools = open_tools(made=FailingEmbedder(works_for))
     result = await tools.call("add_memory", text=LONG)
-    assert text_of(result).splitlines()[0] == "Error: An internal error occurred while processing your memory."
-    assert result["structuredContent"]["error_type"] == "processing"
-    assert await tools.counts() == (0, 0, 0, 0)
+    record = result["structuredContent"]
+    assert record["status"] == "degraded"
+    for text in (record["message"], text_of(result)):
+        assert text.endswith("until its vectors are made: the model at … is broken.")
+    assert await tools.found("bridge") == [record["memory_id"]]
     assert await tools.store.check() == []
 
 
@@ -231,13 +233,13 @@ class TestStoredEmbedder:
         await other.add("The bridge closes at dusk.")
         assert len(await one.found("bridge")) == len(await other.found("bridge")) == 2
 
-    async def test_without_the_embedder_words_are_searched_and_nothing_is_added(self, open_tools):
+    async def test_without_the_embedder_words_are_searched_and_stored(self, open_tools):
         await open_tools().add("The bridge opens at noon.")
         orphan = open_tools(offered=(), embedder=None)
         result = await orphan.call("search_memory", query="bridge")
         assert result["structuredContent"]["status"] == "degraded"
         assert [hit["text"] for hit in result["structuredContent"]["results"]] == ["The bridge opens at noon."]
         assert "made by embedder 'hashing', which no enabled plugin offers" in text_of(result)
-        refused = await orphan.call("add_memory", text="The bridge closes at dusk.")
-        assert refused["isError"] is True
-        assert "zapomni reindex --embedder default" in text_of(refused)
+        stored = await orphan.call("add_memory", text="The bridge closes at dusk.")
+        assert stored["structuredContent"]["status"] == "degraded"
+        assert "zapomni reindex --embedder default" in text_of(stored)
