@@ -5,4 +5,4 @@ from zapomni_core.testing.store_contracts import GraphStoreContract
 
 
 class TestFalkorDBGraph(OnFalkorDB, GraphStoreContract):
-    """What every graph does."""
+    """The contract of graphs."""
