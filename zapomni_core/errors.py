@@ -75,6 +75,11 @@ class EmbedderMissingError(ConfigurationError, ProcessingError):
         )
 
 
+def embedder_too_slow(name: str, seconds: float) -> ProcessingError:
+    """The failure of an embedder that a search or a memory does not wait for any longer."""
+    return ProcessingError(f"The embedder '{name}' took longer than {seconds:g} seconds")
+
+
 class ProviderUnavailableError(ZapomniError):
     """A provider gave no answer. `failure` has the code, and what to do next; all of it may be shown."""
 

@@ -85,7 +85,7 @@ def uid_of(identifier: str) -> bytes | None:
     return uid if len(uid) == _UID_BYTES and uid.hex() == identifier else None
 
 
-# What agents state.
+# Facts that agents state.
 
 
 def unknown_memory(memory_id: str) -> MemoryNotFoundError:
@@ -182,7 +182,7 @@ def _since_and_until(fact: NewFact) -> tuple[int | None, int | None]:
     return since, until
 
 
-# What extractors read.
+# Results of extractors.
 
 
 def check_extractor(extraction: Extraction) -> None:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from benchmarks.quality.calibration import CLOSE, bins, fit, small_stores
 from benchmarks.quality.search import STEPS, VECTORS, Asked, Question, Set
+from zapomni_core.embedding.weight import weight_of
 from zapomni_core.search.answer import verdict
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_db.store import MemoryStore
@@ -21,6 +23,7 @@ from zapomni_db.store import MemoryStore
 OWN = Path(__file__).parent / "sets"
 CACHE = Path("~/.cache/zapomni-quality")
 RESAMPLED = 2000
+PASSAGES_TIMED = 100
 
 FIGURES: dict[str, Callable[[Asked], float]] = {
     "R@1": lambda one: one.recall(1),
@@ -86,7 +89,8 @@ async def ablation(name: str, own: Set, questions: Sequence[Question]) -> list[l
 async def loaded(folder: Path, options: argparse.Namespace) -> AsyncIterator[Set]:
     with tempfile.TemporaryDirectory() as scratch:
         store = _falkordb(options.falkordb) if options.falkordb else SQLiteStore(Path(scratch) / "quality.db")
-        one = await Set.load(folder, store, options.cache.expanduser(), pooled=options.pooled)
+        cache = options.cache.expanduser()
+        one = await Set.load(folder, store, cache, pooled=options.pooled, embedder_name=options.embedder)
         try:
             yield one
         finally:
@@ -117,6 +121,25 @@ async def measure(folders: Sequence[Path], options: argparse.Namespace) -> None:
         print(table(["set", "left out", "R@1", "R@10", "nDCG@10"], changes))
     else:
         print(table(["set", "kind", "questions", *FIGURES, "ms"], figures))
+
+
+async def weigh(folders: Sequence[Path], options: argparse.Namespace) -> None:
+    """Measure the embedder's own weight of vectors beside others."""
+    rows = []
+    for folder in folders:
+        async with loaded(folder, options) as own:
+            questions = own.questions()[:: options.every]
+            known = await weight_of(own.engine.memories, questions[0].workspace, own.embedder)
+            profile = own.embedder.profile
+            for weight in [known.weight, *options.weights]:
+                own.embedder.profile = replace(profile, vector_weight=weight)
+                figures = _figures(await own.ask(questions, uncut=True))
+                mark = " (its own)" if weight is known.weight else ""
+                rows.append([own.name, f"{weight:.2f}{mark}", *(f"{np.mean(values):.1f}" for values in figures)])
+                print(*rows[-1], file=sys.stderr)
+            milliseconds, speed = await own.embedder.speed([memory["text"] for memory in own.memories[:PASSAGES_TIMED]])
+            print(f"{own.name}: {milliseconds:.1f} ms to embed a question, {speed:.0f} passages per second")
+    print(table(["set", "weight", *FIGURES], rows))
 
 
 async def calibrate(folders: Sequence[Path], options: argparse.Namespace) -> None:
@@ -178,6 +201,10 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--every", type=int, default=1, help="ask one question of so many")
     parser.add_argument("--ablation", action="store_true", help="measure what each step of the search is worth instead")
+    parser.add_argument("--embedder", default="default", help="the embedder; `none` for words alone")
+    parser.add_argument(
+        "--weights", type=float, nargs="+", help="measure these weights of the vectors beside its own instead"
+    )
     parser.add_argument("--calibration", action="store_true", help="measure and fit the confidence instead")
     return parser.parse_args()
 
@@ -194,7 +221,7 @@ def chosen(options: argparse.Namespace) -> list[Path]:
 def main() -> None:
     logging.disable(logging.CRITICAL)  # leaving out the vectors looks like a failure
     options = parsed()
-    work = calibrate if options.calibration else measure
+    work = calibrate if options.calibration else weigh if options.weights else measure
     asyncio.run(work(chosen(options), options))
 
 

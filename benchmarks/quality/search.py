@@ -15,16 +15,19 @@ from unittest import mock
 
 import numpy as np
 
-from zapomni_core.embedding import DefaultEmbedder, OnBatch
+from zapomni_core.config import load
+from zapomni_core.embedding import Embedder, OnBatch, know_dimension
 from zapomni_core.errors import ProcessingError
 from zapomni_core.memory.content import LONGEST_QUERY
 from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.providers import BUILT_IN, Providers
 from zapomni_core.search import answer, score, search
 from zapomni_core.search.score import Scored
 from zapomni_db.arrays import Vector
 from zapomni_db.store import MemoryStore
 
 DEPTH = 10
+QUESTIONS_TIMED = 20
 POOLED = "pooled"
 """The workspace that holds all memories of a set."""
 NEVER_AVERAGED = {"cat5"}
@@ -87,17 +90,32 @@ class Asked:
         return not self.question.answers.isdisjoint(self.found[: answer.BEST_HITS])
 
 
-class CachedEmbedder:
-    """The default embedder; its vectors are kept in a file between runs."""
+NO_EMBEDDER = "none"
+"""The search by words alone."""
 
-    def __init__(self, cache: Path) -> None:
-        self._embedder = DefaultEmbedder()
-        self.identity = self._embedder.identity
-        self.profile = self._embedder.profile
-        self.tokens = self._embedder.tokens
+
+def make_embedder(name: str) -> Embedder:
+    """The embedder of that name, as the user's settings configure it."""
+    providers = Providers(BUILT_IN)
+    if name == "fastembed":
+        import zapomni_plugin_fastembed
+
+        providers.take(name, zapomni_plugin_fastembed.zapomni_providers())
+    made: Embedder = providers.make("embedder", "default" if name == NO_EMBEDDER else name, load().settings)
+    return made
+
+
+class CachedEmbedder:
+    """An embedder; its vectors are kept in a file between runs."""
+
+    def __init__(self, embedder: Embedder, cache: Path, *, weight: float | None = None) -> None:
+        self._embedder = embedder
+        self.identity = embedder.identity
+        self.profile = embedder.profile if weight is None else replace(embedder.profile, vector_weight=weight)
+        self.tokens = embedder.tokens
         self.questions_fail = False
         cache.mkdir(parents=True, exist_ok=True)
-        self._kept = sqlite3.connect(cache / f"{self.identity.model}.db")
+        self._kept = sqlite3.connect(cache / f"{self.identity.model.replace('/', '_')}.db")
         self._kept.execute("CREATE TABLE IF NOT EXISTS vector (digest TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID")
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, on_batch: OnBatch | None = None) -> Vector:
@@ -120,6 +138,17 @@ class CachedEmbedder:
         row = self._kept.execute("SELECT value FROM vector WHERE digest = ?", (digest,)).fetchone()
         return np.frombuffer(row[0], np.float32) if row else None
 
+    async def speed(self, texts: Sequence[str]) -> tuple[float, float]:
+        """Milliseconds of a question, the median, and passages per second; nothing is taken from the file."""
+        seconds = []
+        for text in texts[:QUESTIONS_TIMED]:
+            started = time.perf_counter()
+            await self._embedder.embed([text[:100]], query=True)
+            seconds.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        await self._embedder.embed(texts)
+        return 1000 * float(np.median(seconds)), len(texts) / (time.perf_counter() - started)
+
     async def close(self) -> None:
         self._kept.close()
         await self._embedder.close()
@@ -137,9 +166,13 @@ class Set:
     _ids: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     @classmethod
-    async def load(cls, folder: Path, store: MemoryStore, cache: Path, *, pooled: bool = False) -> "Set":
+    async def load(
+        cls, folder: Path, store: MemoryStore, cache: Path, *, pooled: bool = False, embedder_name: str = "default"
+    ) -> "Set":
         """Store the memories of a folder: each workspace by itself, and chats, or any set if `pooled`, also in one."""
-        embedder = CachedEmbedder(cache)
+        real = make_embedder(embedder_name)
+        await know_dimension(real)
+        embedder = CachedEmbedder(real, cache, weight=0.0 if embedder_name == NO_EMBEDDER else None)
         engine = MemoryEngine(store=store, embedder=embedder)
         loaded = cls(folder.name, engine, embedder, read(folder / "memories.jsonl"), read(folder / "questions.jsonl"))
         workspaces = {memory["workspace"] for memory in loaded.memories}

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from zapomni_core.config.sources import KeyPath, Leaf, Leaves, dotted
 
 _PORT = "6379"
+_OLLAMA_PORT = "11434"
 _GRAPH = "zapomni"
 _LAST_PORT = 65535
 _NOT_IN_HOST = re.compile(r"[\s/@?#\[\]]")
@@ -17,12 +18,13 @@ _NOT_IN_HOST = re.compile(r"[\s/@?#\[\]]")
 
 class Shared(NamedTuple):
     """A setting that variables set: the first one chooses, the others only refine. `value` raises ValueError, which names the
-    variable and the rule.
+    variable and the rule. Those of an `embedder` count only where it is used.
     """
 
     path: KeyPath
     variables: tuple[str, ...]
     value: Callable[[Mapping[str, str]], str]
+    embedder: str = ""
 
 
 def falkordb_url(variables: Mapping[str, str]) -> str:
@@ -40,7 +42,25 @@ def falkordb_url(variables: Mapping[str, str]) -> str:
     return f"falkordb://{f'[{host}]' if is_ipv6 else host}:{int(port)}/{graph}"
 
 
-SHARED = (Shared(("store",), ("FALKORDB_HOST", "FALKORDB_PORT", "GRAPH_NAME"), falkordb_url),)
+def ollama_url(host: str) -> str:
+    """The URL of an Ollama, of which scheme and port may be left out, as its own programs allow. 0.0.0.0 is where it listens."""
+    scheme, mark, rest = host.strip().strip("\"'").rpartition("://")
+    address, slash, path = rest.partition("/")
+    if address.count(":") > 1 and not address.startswith("["):
+        address = f"[{address}]"
+    name, port = re.fullmatch(r"(\[.*\]|[^:]*)(?::(.*))?", address, re.DOTALL).groups()  # type: ignore[union-attr]
+    usual = "" if mark else _OLLAMA_PORT
+    reached = "127.0.0.1" if name in ("", "0.0.0.0", "[::]") else name  # noqa: S104 (a name to replace)
+    return f"{scheme or 'http'}://{reached}{f':{port or usual}' if port or usual else ''}{slash}{path}"
+
+
+SHARED = (
+    Shared(("store",), ("FALKORDB_HOST", "FALKORDB_PORT", "GRAPH_NAME"), falkordb_url),
+    Shared(
+        ("embedding", "ollama", "base_url"), ("OLLAMA_HOST",), lambda found: ollama_url(found["OLLAMA_HOST"]), "ollama"
+    ),
+    Shared(("embedding", "ollama", "model"), ("EMBEDDING_MODEL",), lambda found: found["EMBEDDING_MODEL"], "ollama"),
+)
 
 
 def shared_leaves(
@@ -51,7 +71,10 @@ def shared_leaves(
     unused: dict[str, str] = {}
     for one in known:
         given = [name for name in one.variables if name in variables]
-        if one.path in leaves:
+        chosen = leaves.get(("embedder",))
+        if one.embedder and chosen and chosen.value != one.embedder:
+            unused |= dict.fromkeys(given, f"the embedder is '{chosen.value}' (from {chosen.origin})")
+        elif one.path in leaves:
             unused |= dict.fromkeys(given, f"{dotted(one.path)} is set (from {leaves[one.path].origin})")
         elif one.variables[0] not in variables:
             unused |= dict.fromkeys(given, f"{one.variables[0]} is not set")
@@ -60,4 +83,7 @@ def shared_leaves(
                 made[one.path] = Leaf(one.value(variables), ", ".join(given))
             except ValueError as error:
                 problems.append(str(error))
+            if one.embedder and not chosen:
+                reason = f"embedder is not set; only workspaces that '{one.embedder}' has embedded use it"
+                unused |= dict.fromkeys(given, reason)
     return made, unused

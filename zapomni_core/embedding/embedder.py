@@ -93,6 +93,12 @@ class Embedder(Protocol):
     async def close(self) -> None: ...
 
 
+async def know_dimension(embedder: Embedder) -> None:
+    """Connect to an embedder that does not know its dimension yet."""
+    if not embedder.identity.dimension:
+        await embedder.embed([])
+
+
 async def in_batches(
     texts: Sequence[str],
     encode: Callable[[list[str]], Awaitable["Vector"]],

@@ -9,7 +9,7 @@ words than to answers of other questions. docs/decisions/0005-search.md compares
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from zapomni_core.embedding.embedder import Embedder
+from zapomni_core.embedding.embedder import Embedder, know_dimension
 from zapomni_db.records import VectorWeight
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ async def weight_of(store: "MemoryStore", workspace: str, embedder: Embedder) ->
     if (given := embedder.profile.vector_weight) is not None:
         return VectorWeight(given)
     if embedder not in _known:
-        if not embedder.identity.dimension:
-            await embedder.embed([])
+        await know_dimension(embedder)
         recorded = await store.vectors.weight(workspace, embedder.identity) if store.vectors else None
         _known[embedder] = recorded or await _measured_and_recorded(store, workspace, embedder)
     return _known[embedder]

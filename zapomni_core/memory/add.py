@@ -5,11 +5,12 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from zapomni_core.dispatch.call import Heartbeat, report_progress
 from zapomni_core.embedding import Embedder
-from zapomni_core.errors import ProcessingError
+from zapomni_core.errors import ProcessingError, embedder_too_slow, without_paths
+from zapomni_core.http import call_limit
 from zapomni_core.jobs.kinds import EMBED
 from zapomni_core.memory.content import KnownMetadata, indexed_text, key_of, read_metadata
 from zapomni_core.memory.reindex import embed_pending, embed_soon
@@ -22,16 +23,29 @@ if TYPE_CHECKING:
     from zapomni_core.memory.engine import MemoryEngine
     from zapomni_db.arrays import Vector
 
-log = logging.getLogger("zapomni.sessions")
+log = logging.getLogger("zapomni.memory")
 
 PROGRESS_SECONDS = 0.9  # more often than the call's own heartbeat
+EMBEDDING_SECONDS = 20.0
+"""How long a memory waits for a batch of the embedder before it is stored without vectors."""
+CALL_SECONDS = 5.0
+"""The same for a request of an embedder on the network."""
 LONGEST_INLINE = 2000
 """Characters that are cut and analysed in less time than a thread takes to start."""
 
 T = TypeVar("T")
 Write = Callable[[NewMemory], Awaitable[Added]]
+IfAway = Callable[[ProcessingError], tuple[NewJob, ...]]
+"""Called with the failure of the embedder; returns the jobs that embed later."""
 _Part = tuple[Chunk, str]
 """A chunk of a text, and its text as the search sees it."""
+
+
+class Stored(NamedTuple):
+    """A text that is stored. `not_embedded` says why it has no vectors yet, if the embedder is away."""
+
+    added: Added
+    not_embedded: str = ""
 
 
 async def add_text(
@@ -44,16 +58,26 @@ async def add_text(
     replaces: str | None = None,
     extraction: Extraction | None = None,
     jobs: tuple[NewJob, ...] = (),
-) -> Added:
+) -> Stored:
     """Prepare a text and write it to the store with one of the store's methods; the job runner hears of its jobs.
 
-    A memory is embedded before it is written. The embedder is not loaded for a message or a document: a job embeds it soon
-    afterwards. In a process that runs no such jobs, it is embedded before this returns, and stays stored if that fails.
+    A memory is embedded before it is written. If the embedder is away, it is stored without vectors, and a job makes them
+    later. The embedder is not loaded for a message or a document: a job embeds it soon afterwards. In a process that runs no
+    such jobs, it is embedded before this returns, and stays stored if that fails.
     """
     is_memory = kind == "memory"
     later = not is_memory and engine.does_jobs(EMBED)
     if later:
         jobs = (*jobs, embed_soon())
+    not_embedded = ""
+
+    def if_away(error: ProcessingError) -> tuple[NewJob, ...]:
+        nonlocal later, not_embedded
+        if engine.memories.vectors is None:
+            raise error
+        log.error("stored_without_vectors", exc_info=error)
+        later, not_embedded = engine.keeps_jobs, without_paths(str(error))
+        return (embed_soon(),) if later else ()
 
     async def add(embedder: Embedder) -> Added:
         memory = await prepare(
@@ -62,6 +86,7 @@ async def add_text(
             embedder,
             kind=kind,
             embed=is_memory,
+            if_away=if_away,
             replaces=replaces,
             extraction=extraction,
             jobs=jobs,
@@ -77,7 +102,7 @@ async def add_text(
         engine.look_for_jobs()
     if not is_memory and not later:
         await _embed_now(engine)
-    return added
+    return Stored(added, not_embedded if added.outcome == "stored" else "")
 
 
 async def prepare(
@@ -87,6 +112,7 @@ async def prepare(
     *,
     kind: str = "memory",
     embed: bool = True,
+    if_away: IfAway | None = None,
     replaces: str | None = None,
     extraction: Extraction | None = None,
     jobs: tuple[NewJob, ...] = (),
@@ -99,14 +125,20 @@ async def prepare(
     known = read_metadata(metadata, kind)
     with _phase("chunking", kind):
         parts = await _computed(partial(_parts, text, known, embedder), text, 0, "cutting into chunks")
-    vectors = await _vectors(embedder, parts) if embed else [None] * len(parts)
+    vectors: Vector | Sequence[None] = [None] * len(parts)
+    try:
+        vectors = await _vectors(embedder, parts) if embed else vectors
+    except ProcessingError as error:
+        if if_away is None:
+            raise
+        jobs = (*jobs, *if_away(error))
     with _phase("analysis", kind):
         chunks = await _computed(partial(_analysed, parts, vectors), text, len(parts) + 1, "reading the words")
     return NewMemory(
         text=text,
         metadata=metadata,
         chunks=chunks,
-        embedder=embedder.identity,
+        embedder=embedder.identity if embedder.identity.dimension else None,
         analyser=VERSION,
         key=key_of(text, metadata) if kind == "memory" else "",
         tags=known.tags,
@@ -175,11 +207,18 @@ def _new_chunk(part: _Part, vector: "Vector | None") -> NewChunk:
 
 
 async def _vectors(embedder: Embedder, parts: Sequence[_Part]) -> "Vector":
+    loop = asyncio.get_running_loop()
+
     async def report(done: int, total: int) -> None:
+        limit.reschedule(loop.time() + EMBEDDING_SECONDS)
         await report_progress(done + 1, total + 3, f"embedded {done} of {total} chunks")
 
-    with timed("embedding"):
-        return await embedder.embed([content for _, content in parts], on_batch=report)
+    try:
+        with timed("embedding"), call_limit(CALL_SECONDS):
+            async with asyncio.timeout(EMBEDDING_SECONDS) as limit:
+                return await embedder.embed([content for _, content in parts], on_batch=report)
+    except TimeoutError:
+        raise embedder_too_slow(embedder.identity.name, EMBEDDING_SECONDS) from None
 
 
 async def _embed_now(engine: "MemoryEngine") -> None:

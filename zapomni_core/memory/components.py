@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from operator import index
@@ -21,6 +22,7 @@ from zapomni_db.records import Extraction
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch, Profile
     from zapomni_core.extraction import Extractor
+    from zapomni_core.memory.reindex import OnPlan
     from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity, JobCounts
     from zapomni_db.store import JobStore, MemoryStore
@@ -52,6 +54,7 @@ class Components:
         self.host_stats: Callable[[], HostStats] = HostStats
         self.runner = JobRunner(self)
         self._given_settings = settings
+        self._ollama: dict[str, str] = {}
         self._providers = providers
         self._store = store
         self._given_embedder: Embedder | None = CheckedEmbedder(embedder) if embedder else None
@@ -70,8 +73,17 @@ class Components:
         if self._given_settings is None:
             from zapomni_core.config import load
 
-            return load().settings
-        return self._given_settings
+            return _with_ollama(load().settings, self._ollama)
+        return _with_ollama(self._given_settings, self._ollama)
+
+    def choose_ollama(self, host: str | None, model: str | None) -> None:
+        """Use the embedder `ollama`, with this host and model, instead of the one in the settings; nothing if both are None."""
+        if host:
+            from zapomni_core.config.shared_variables import ollama_url
+
+            self._ollama["base_url"] = ollama_url(host)
+        if model:
+            self._ollama["model"] = model
 
     @cached_property
     def telemetry(self) -> Telemetry:
@@ -211,7 +223,9 @@ class Components:
         if kept and self._is_missing(kept):
             return MissingEmbedder(kept)
         with self._choosing:
-            return self._embedders.setdefault(workspace, self._choose(workspace, kept))
+            if workspace not in self._embedders:
+                self._embedders[workspace] = self._choose(workspace, kept)
+            return self._embedders[workspace]
 
     async def embedder_problem(self, workspace: str) -> str | None:
         """Why a workspace's embedder cannot be used, judging by the store and the settings; None if it can."""
@@ -248,7 +262,7 @@ class Components:
                 f"'{wanted}'; run: zapomni reindex --embedder {wanted}"
             )
         name = kept.name if kept else wanted or DEFAULT_EMBEDDER
-        embedder = next((one for one in self._built if one.identity.name == name), None) or self._build_embedder(name)
+        embedder = self._built_embedder(name, kept)
         if kept not in (None, embedder.identity):
             raise EmbedderMismatchError(
                 f"the vectors of workspace '{workspace}' were made by another model of embedder '{name}'; "
@@ -256,11 +270,19 @@ class Components:
             )
         return embedder
 
-    def _build_embedder(self, name: str) -> "Embedder":
-        self._built.append(CheckedEmbedder(self.providers.make("embedder", name, self.settings)))
-        return self._built[-1]
+    def _built_embedder(self, name: str, recorded: "EmbedderIdentity | None") -> "Embedder":
+        """The embedder of that name for a recorded identity, or for a new workspace; equal ones are shared."""
+        if found := next((one for one in self._built if one.identity == recorded), None):
+            return found
+        made = CheckedEmbedder(self.providers.make("embedder", name, self.settings, recorded))
+        if found := next((one for one in self._built if _serves(one.identity, made.identity)), None):
+            return found
+        self._built.append(made)
+        return made
 
-    async def reindex(self, workspace: str, name: str | None, on_progress: "OnBatch | None") -> int:
+    async def reindex(
+        self, workspace: str, name: str | None, on_progress: "OnBatch | None", on_plan: "OnPlan | None" = None
+    ) -> int:
         """Re-embed a workspace with another embedder, and use that one; how many chunks were embedded."""
         from zapomni_core.memory.reindex import reindex
 
@@ -269,9 +291,9 @@ class Components:
         if kept and not wanted and self._is_missing(kept):
             raise EmbedderMissingError(kept.name)
         wanted = wanted or (kept.name if kept else DEFAULT_EMBEDDER)
-        known = next((one for one in self._built if one.identity.name == wanted), None)
-        embedder = known or self._build_embedder(wanted)
-        made = await reindex(self.store, workspace, embedder, on_progress)
+        # Its model stays unless the settings name another one; its dimension may have changed.
+        embedder = self._built_embedder(wanted, replace(kept, dimension=0) if kept and kept.name == wanted else None)
+        made = await reindex(self.store, workspace, embedder, on_progress, on_plan)
         self._embedders[workspace] = embedder
         return made
 
@@ -293,6 +315,21 @@ class Components:
 
             self._providers = Providers(BUILT_IN)
         return self._providers
+
+
+def _with_ollama(settings: Settings, given: Mapping[str, str]) -> Settings:
+    """The settings with the embedder `ollama` and these settings of it, if there are any."""
+    if not given:
+        return settings
+    ollama = settings.embedding.ollama.model_copy(update=given)
+    embedding = settings.embedding.model_copy(update={"ollama": ollama})
+    return settings.model_copy(update={"embedder": "ollama", "embedding": embedding})
+
+
+def _serves(known: "EmbedderIdentity", wanted: "EmbedderIdentity") -> bool:
+    """Whether two identities are the same embedder; the dimension of the new one may not be known yet."""
+    same_model = (known.name, known.model) == (wanted.name, wanted.model)
+    return same_model and wanted.dimension in (0, known.dimension)
 
 
 class CheckedEmbedder:

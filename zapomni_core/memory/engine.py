@@ -30,6 +30,7 @@ from zapomni_db.records import Change
 if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
+    from zapomni_core.memory.reindex import OnPlan
     from zapomni_db import FalkorDBClient
     from zapomni_db.arrays import Vector
     from zapomni_db.records import Event, Extraction, Job, Memory, NewJob, Order, Page, State
@@ -45,8 +46,9 @@ class MemoryEngine:
 
     Settings instead of components are those of new components; without either, the user's settings are used, from the
     settings file and the environment, as the server does. A store, an embedder or an extractor that is given is used instead
-    of the one in the settings; `db` is a FalkorDB that is used as the store. Nothing is built or opened before the first
-    awaited method; `close` closes the components.
+    of the one in the settings; `db` is a store, or a FalkorDBClient whose graph is the store; `ollama_host` and
+    `embedding_model` choose the embedder `ollama`. Nothing is built or opened
+    before the first awaited method; `close` closes the components.
     """
 
     def __init__(
@@ -55,17 +57,17 @@ class MemoryEngine:
         workspace: str | None = None,
         *,
         providers: Providers | None = None,
-        db: "FalkorDBClient | None" = None,
         store: "MemoryStore | None" = None,
+        db: "FalkorDBClient | MemoryStore | None" = None,
         embedder: "Embedder | None" = None,
         extractor: "Extractor | None" = None,
+        ollama_host: str | None = None,
+        embedding_model: str | None = None,
     ) -> None:
-        if db is not None:
-            from zapomni_db.falkordb import FalkorDBStore
-
-            store = FalkorDBStore(db)
         if not isinstance(components, Components):
+            store = store or _store_of(db)
             components = Components(components, providers, store=store, embedder=embedder, extractor=extractor)
+            components.choose_ollama(ollama_host, embedding_model)
         self.components = components
         self._workspace = workspace
 
@@ -442,13 +444,18 @@ class MemoryEngine:
             )
         return cast("FileStore", store)
 
-    async def reindex(self, embedder_name: str | None = None, on_progress: "OnBatch | None" = None) -> int:
+    async def reindex(
+        self,
+        embedder_name: str | None = None,
+        on_progress: "OnBatch | None" = None,
+        on_plan: "OnPlan | None" = None,
+    ) -> int:
         """Re-embed the workspace with another embedder, and use that one; how many chunks were embedded.
 
         Searches use the old vectors until all are made. A call that failed or was cancelled is continued by the next one.
         Without a name, it is the embedder in the settings, else the one that made the vectors.
         """
-        return await (await self._opened()).reindex(self.workspace, embedder_name, on_progress)
+        return await (await self._opened()).reindex(self.workspace, embedder_name, on_progress, on_plan)
 
     async def with_embedder(self, work: "Callable[[Embedder], Awaitable[T]]") -> T:
         """The result of work with the workspace's embedder, whose model is not loaded for that."""
@@ -500,6 +507,17 @@ class MemoryEngine:
         if memory is None:
             raise MemoryNotFoundError(f"there is no {what} {memory_id[:100]} in workspace '{self.workspace}'")
         return memory
+
+
+def _store_of(db: "FalkorDBClient | MemoryStore | None") -> "MemoryStore | None":
+    """The store that a client stands for, or the store itself."""
+    if db is None or hasattr(db, "list_memories"):
+        return cast("MemoryStore | None", db)
+    from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
+
+    if isinstance(db, FalkorDBClient):
+        return FalkorDBStore(db)
+    raise TypeError(f"db must be a FalkorDBClient or a store, got {type(db).__name__}")
 
 
 def _call_workspace() -> str:

@@ -1,12 +1,15 @@
 """Makes vectors: those that chunks still wait for, and those of another embedder while the old ones serve."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from zapomni_core.embedding import Embedder, OnBatch
-from zapomni_core.errors import ConfigurationError, ProcessingError
+from zapomni_core.embedding import Embedder, OnBatch, know_dimension
+from zapomni_core.embedding.weight import weight_of
+from zapomni_core.errors import ConfigurationError, EmbedderUnavailableError, ProcessingError
 from zapomni_core.jobs.kinds import EMBED, JobProgress, Postpone
 from zapomni_core.memory.content import KnownMetadata, indexed_text
 from zapomni_core.text.terms import VERSION, terms
@@ -17,29 +20,90 @@ from zapomni_db.store import MemoryStore, VectorStore
 if TYPE_CHECKING:
     from zapomni_core.memory.engine import MemoryEngine
 
-BATCH = 512
+BATCH = 128
 """Chunks that are written at a time: at most these are repeated after a crash."""
 
 
-async def reindex(store: MemoryStore, workspace: str, embedder: Embedder, on_progress: OnBatch | None = None) -> int:
+SAMPLE = 16
+"""Chunks that are embedded to estimate the time of all."""
+PATIENCE_SECONDS = 600.0
+"""How long a rate limit is waited for, between two steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The number of chunks to embed, and about how many tokens they have and how long that takes."""
+
+    chunks: int
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+OnPlan = Callable[[Plan], None]
+
+
+async def reindex(
+    store: MemoryStore,
+    workspace: str,
+    embedder: Embedder,
+    on_progress: OnBatch | None = None,
+    on_plan: OnPlan | None = None,
+) -> int:
     """Embed every chunk that has no vector of this embedder, then switch searches to its vectors; how many were embedded.
 
     Chunks with terms of an older analyser are analysed first. An interrupted run loses nothing: the next one continues.
-    Progress is reported before the first chunk and after each of the embedder's batches.
+    `on_plan` is called before it starts. Progress is reported before the first chunk and after each of the embedder's batches.
+    A rate limit of the embedder is waited for; any other failure ends the run.
     """
     target = _vectors(store)
+    await know_dimension(embedder)
     await _analyse(target, workspace)
+    if on_plan:
+        on_plan(await _plan(target, workspace, embedder))
     done = 0
     while True:
         chunks, left = await target.pending(workspace, embedder.identity, BATCH)
         if on_progress:
             await on_progress(done, done + left)
         if chunks:
-            await _embed(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
+            await _embed_patiently(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
             done += len(chunks)
             continue
+        await weight_of(store, workspace, embedder)
         if await _switch(target, workspace, embedder):
             return done
+
+
+async def _plan(target: VectorStore, workspace: str, embedder: Embedder) -> Plan:
+    chunks, total = await target.pending(workspace, embedder.identity, SAMPLE)
+    if not chunks:
+        return Plan(0)
+    await embedder.embed([])
+    texts, started = [_content(chunk) for _, chunk in chunks], time.perf_counter()
+    await embedder.embed(texts)
+    times = total / len(chunks)
+    seconds = time.perf_counter() - started
+    return Plan(total, round(sum(map(embedder.tokens, texts)) * times), seconds * times)
+
+
+async def _embed_patiently(
+    target: VectorStore,
+    workspace: str,
+    embedder: Embedder,
+    chunks: Sequence[tuple[int, ChunkFound]],
+    on_batch: OnBatch | None,
+) -> None:
+    """Embed chunks, and wait while the embedder is rate limited."""
+    waited = 0.0
+    while True:
+        try:
+            return await _embed(target, workspace, embedder, chunks, on_batch)
+        except EmbedderUnavailableError as error:
+            wait = error.failure.retry_after_seconds or 1.0
+            waited += wait
+            if error.failure.code != "RATE_LIMIT" or waited > PATIENCE_SECONDS:
+                raise
+            await asyncio.sleep(wait)
 
 
 async def _analyse(target: VectorStore, workspace: str) -> None:
@@ -55,30 +119,32 @@ async def embed_pending(
 ) -> int:
     """Embed the chunks of a workspace that have no vector; how many. Running it several times at once is harmless.
 
-    EmbedderMismatchError if the workspace has been switched to another embedder meanwhile.
+    EmbedderMismatchError if the workspace has been switched to another embedder meanwhile. One that has none yet, because the
+    embedder was away when its first memory was stored, gets this one.
     """
     target = _vectors(store)
+    await know_dimension(embedder)
     done = 0
     while True:
-        await _check_serving(store, workspace, embedder)
+        serving = await store.embedder(workspace)
+        if serving not in (None, embedder.identity):
+            raise EmbedderMismatchError(f"embedder '{embedder.identity.name}' does not serve any more")
         chunks, left = await target.pending(workspace, embedder.identity, BATCH)
         if not chunks:
-            return done
+            if serving or await _switch(target, workspace, embedder):
+                return done
+            continue
         await _embed(target, workspace, embedder, chunks, _shifted(on_progress, done, done + left))
         done += len(chunks)
-
-
-async def _check_serving(store: MemoryStore, workspace: str, embedder: Embedder) -> None:
-    serving = await store.embedder(workspace)
-    if serving not in (None, embedder.identity):
-        raise EmbedderMismatchError(f"embedder '{embedder.identity.name}' does not serve any more")
 
 
 async def count_pending(store: MemoryStore, workspace: str) -> int:
     """The number of chunks of a workspace without a vector of its embedder."""
     identity = await store.embedder(workspace)
-    if identity is None or store.vectors is None:
+    if store.vectors is None:
         return 0
+    if identity is None:
+        return (await store.stats(workspace)).chunks
     return (await store.vectors.pending(workspace, identity, 1))[1]
 
 
@@ -155,6 +221,8 @@ class EmbedPending:
         memories, workspace = engine.memories, engine.workspace
         try:
             made = await engine.with_embedder(lambda embedder: embed_pending(memories, embedder, workspace, tell))
+        except EmbedderUnavailableError as error:
+            raise Postpone(error.failure.retry_after_seconds or AWAY_SECONDS, error.failure.message) from error
         except ProcessingError as error:
             raise Postpone(AWAY_SECONDS, "the embedder fails") from error
         except (ConfigurationError, EmbedderMismatchError) as error:

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from zapomni_core.embedding import Embedder
 from zapomni_core.embedding.weight import is_cyrillic, weight_of
-from zapomni_core.errors import ProcessingError, ZapomniError, without_paths
+from zapomni_core.errors import ZapomniError, embedder_too_slow, without_paths
+from zapomni_core.http import call_limit
 from zapomni_core.models import SearchResult
 from zapomni_core.search.answer import confidence, cut_to, make_hits, verdict
 from zapomni_core.search.score import names_known_identifier, score, without_common_words
@@ -23,6 +24,8 @@ log = logging.getLogger("zapomni.search")
 
 EMBEDDING_SECONDS = 20.0
 """The time that a search waits for the embedder before it continues with words alone."""
+CALL_SECONDS = 5.0
+"""The same for a request of an embedder on the network."""
 LEG_GROWTH = 4
 """The factor by which the next request asks for more chunks, if a full leg brought too few memories."""
 
@@ -108,11 +111,11 @@ async def _vector(
 
 async def _in_time(embedder: Embedder, work: Awaitable[T]) -> T:
     try:
-        async with asyncio.timeout(EMBEDDING_SECONDS):
-            return await work
+        with call_limit(CALL_SECONDS):
+            async with asyncio.timeout(EMBEDDING_SECONDS):
+                return await work
     except TimeoutError:
-        name = embedder.identity.name
-        raise ProcessingError(f"The embedder '{name}' took longer than {EMBEDDING_SECONDS:g} seconds") from None
+        raise embedder_too_slow(embedder.identity.name, EMBEDDING_SECONDS) from None
 
 
 def _unembedded(chunks: int) -> str | None:

@@ -52,8 +52,8 @@ class MemoryManager:
             span.set(has_metadata=bool(kept), metadata_keys=list(kept))
             sessions, workspace = await self._sessions(), self._engine.workspace
             write = partial(sessions.add_message, workspace, session, role)
-            added = await add_text(self._engine, content, kept, write, kind="message")
-            return UUID(added.memory_id)
+            stored = await add_text(self._engine, content, kept, write, kind="message")
+            return UUID(stored.added.memory_id)
 
     async def get_conversation_history(self, session_id: UUID, limit: int = 100) -> list[Message]:
         """The last `limit` messages of a session, oldest first; empty if there is no such session."""
@@ -75,8 +75,8 @@ class MemoryManager:
             span.set(content_length=len(content), has_embedding=vector is not None, metadata_keys=list(kept))
             sessions, workspace = await self._sessions(), self._engine.workspace
             write = partial(sessions.add_document, workspace, vector=vector)
-            added = await add_text(self._engine, content, kept, write, kind="document")
-            return UUID(added.memory_id)
+            stored = await add_text(self._engine, content, kept, write, kind="document")
+            return UUID(stored.added.memory_id)
 
     async def semantic_search(
         self, query_embedding: list[float], top_k: int = 10, metadata_filters: Mapping[str, Any] | None = None

@@ -16,28 +16,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from zapomni_core.testing.app import RunningApp, running, text_of
     from zapomni_core.testing.embedder import HashingEmbedder
+    from zapomni_core.testing.embedder_contract import EmbedderContract, RemoteEmbedderContract
     from zapomni_core.testing.failure_contract import FailureContract
     from zapomni_core.testing.llm_server import LLMServer
     from zapomni_core.testing.plugin_contract import PluginContract
     from zapomni_db.reference import ReferenceStore
 
 __all__ = [
+    "EmbedderContract",
     "FailureContract",
     "HashingEmbedder",
     "LLMServer",
     "PluginContract",
     "ReferenceStore",
+    "RemoteEmbedderContract",
     "RunningApp",
     "running",
     "text_of",
 ]
 
 _MODULES = {
+    "EmbedderContract": "zapomni_core.testing.embedder_contract",
     "FailureContract": "zapomni_core.testing.failure_contract",
     "HashingEmbedder": "zapomni_core.testing.embedder",
     "LLMServer": "zapomni_core.testing.llm_server",
     "PluginContract": "zapomni_core.testing.plugin_contract",
     "ReferenceStore": "zapomni_db.reference",
+    "RemoteEmbedderContract": "zapomni_core.testing.embedder_contract",
     "RunningApp": "zapomni_core.testing.app",
     "running": "zapomni_core.testing.app",
     "text_of": "zapomni_core.testing.app",

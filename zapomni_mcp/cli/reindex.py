@@ -4,13 +4,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from zapomni_core.errors import EmbedderUnavailableError
+from zapomni_core.text.plural import counted
 from zapomni_mcp.cli.context import CommandContext, with_context
 from zapomni_mcp.cli.options import TEXT, shared_options
 from zapomni_mcp.cli.output import Progress
 from zapomni_mcp.formatting import format_embedder
 
 if TYPE_CHECKING:
+    from zapomni_core.embedding import OnBatch
     from zapomni_core.memory.engine import MemoryEngine
+    from zapomni_core.memory.reindex import Plan
+
+SECONDS_IN_WORDS = 100
 
 
 @click.command()
@@ -35,7 +41,12 @@ def reindex(context: CommandContext, embedder: str | None) -> None:
         before = (await engine.get_stats()).embedder
         outdated = await count_outdated(engine.memories, engine.workspace)
         with Progress() as progress:
-            made = await engine.reindex(embedder, _ReindexProgress(progress).show)
+            try:
+                made = await engine.reindex(embedder, _shown_by(progress), _show_plan)
+            except EmbedderUnavailableError as error:
+                raise click.ClickException(
+                    f"{error} What is embedded is kept: run the same command to go on."
+                ) from None
         after = (await engine.get_stats()).embedder
         if context.as_json:
             context.json({"before": before, "after": after, "chunks": made, "analysed": outdated})
@@ -49,24 +60,26 @@ def reindex(context: CommandContext, embedder: str | None) -> None:
     context.run(work)
 
 
-class _ReindexProgress:
-    """Prints first how many chunks there are to embed, then the progress."""
+def _shown_by(progress: Progress) -> "OnBatch":
+    async def show(done: int, total: int) -> None:
+        await progress.show(done, total, f"embedded {done:,} of {total:,} chunks")
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._started = False
-
-    async def show(self, done: int, total: int) -> None:
-        if not self._started:
-            self._started = True
-            click.echo(_plan(total), err=True)
-        await self._progress.show(done, total, f"embedded {done:,} of {total:,} chunks")
+    return show
 
 
-def _plan(left: int) -> str:
-    if not left:
-        return "Every chunk already has a vector by this embedder."
-    return f"{left:,} chunk{'s' * (left != 1)} to embed; until then, the old vectors are used."
+def _show_plan(plan: "Plan") -> None:
+    """Print what there is to do, before it starts."""
+    if plan.chunks:
+        cost = f"about {counted(plan.tokens, 'token')} and {_duration(plan.seconds)}"
+        click.echo(f"{counted(plan.chunks, 'chunk')} to embed, {cost}; until then, the old vectors are used.", err=True)
+    else:
+        click.echo("Every chunk already has a vector by this embedder.", err=True)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < SECONDS_IN_WORDS:
+        return counted(max(1, round(seconds)), "second")
+    return counted(round(seconds / 60), "minute")
 
 
 def _print_follow_ups(engine: "MemoryEngine", embedder: str | None, *, changed: bool) -> None:

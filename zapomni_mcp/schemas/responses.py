@@ -21,12 +21,14 @@ class _Kept(BaseModel):
         default="stored", description="New, there already, or brought back."
     )
     replaced: str | None = Field(default=None, description="The memory that this one corrects.")
+    similar: str | None = Field(default=None, description="Another memory that says nearly the same.")
     error: _NoError = None
 
 
 class AddMemoryResponse(_Kept, SuccessResponse):
-    """A memory is kept, and can be found."""
+    """A memory is kept, and can be found; `degraded` if it is found by its words only, until a job has made its vectors."""
 
+    status: Literal["success", "degraded"] = "success"  # type: ignore[assignment]  # one schema for both: a client pays for each
     message: str = "Memory stored successfully."
     entities_extracted: int | None = Field(default=None, ge=0, description="How many entities were read in it.")
     relationships_extracted: int | None = Field(default=None, ge=0, description="How many relations were read in it.")

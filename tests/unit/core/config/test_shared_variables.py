@@ -68,3 +68,57 @@ def test_a_host_that_is_none_is_refused_without_a_quote(host):
     with pytest.raises(ConfigurationError, match="FALKORDB_HOST") as raised:
         load(environ={"FALKORDB_HOST": host})
     assert "sesame" not in str(raised.value)
+
+
+OLLAMA = {"ZAPOMNI_EMBEDDER": "ollama"}
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("http://localhost:11434", "http://localhost:11434"),
+        ("gpu.lan", "http://gpu.lan:11434"),
+        ("gpu.lan:8080", "http://gpu.lan:8080"),
+        ("https://ollama.example/api-of-mine", "https://ollama.example/api-of-mine"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("::1", "http://[::1]:11434"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ('"gpu.lan"', "http://gpu.lan:11434"),
+    ],
+)
+def test_the_host_of_ollama_may_lack_scheme_and_port(host, url):
+    config = load(environ={"OLLAMA_HOST": host, **OLLAMA})
+    assert config.settings.embedding.ollama.base_url == url
+    assert config.origins["embedding.ollama.base_url"] == "OLLAMA_HOST"
+    assert config.unused == {}
+
+
+def test_the_embedding_model_is_that_of_ollama():
+    config = load(environ={"EMBEDDING_MODEL": "bge-m3", **OLLAMA})
+    assert config.settings.embedding.ollama.model == "bge-m3"
+    assert config.settings.embedding.openai.model is None
+
+
+def test_the_variables_of_ollama_configure_and_choose_nothing():
+    config = load(environ={"OLLAMA_HOST": "gpu.lan", "EMBEDDING_MODEL": "bge-m3"})
+    assert config.settings.embedder is None
+    assert config.settings.embedding.ollama.model == "bge-m3"
+    assert list(config.unused) == ["OLLAMA_HOST", "EMBEDDING_MODEL"]
+
+
+def test_where_another_embedder_is_chosen_they_have_no_effect():
+    config = load(environ={"OLLAMA_HOST": "not a host", "EMBEDDING_MODEL": "bge-m3", "ZAPOMNI_EMBEDDER": "openai"})
+    assert config.settings.embedding.ollama.model is None
+    assert config.unused == dict.fromkeys(
+        ["OLLAMA_HOST", "EMBEDDING_MODEL"], "the embedder is 'openai' (from ZAPOMNI_EMBEDDER)"
+    )
+
+
+def test_the_settings_of_zapomni_count_more_than_the_variables_of_ollama(tmp_path):
+    file = tmp_path / "zapomni.toml"
+    file.write_text('embedder = "ollama"\n[embedding.ollama]\nmodel = "of-file"')
+    config = load(file, environ={"EMBEDDING_MODEL": "bge-m3"})
+    assert config.settings.embedding.ollama.model == "of-file"
+    assert "embedding.ollama.model is set" in config.unused["EMBEDDING_MODEL"]

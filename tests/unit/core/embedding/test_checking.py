@@ -1,10 +1,13 @@
-"""Invalid vectors count as a failure of the embedder: nothing is stored, and the search uses words alone."""
+"""Invalid vectors count as a failure of the embedder: memories are stored without vectors, and the search uses words alone."""
+
+import re
 
 import numpy as np
 import pytest
 
 from zapomni_core.errors import ProcessingError
 from zapomni_core.memory.engine import MemoryEngine
+from zapomni_core.memory.reindex import count_pending
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore
 
@@ -51,11 +54,15 @@ async def engine(tmp_path, embedder):
 
 
 @pytest.mark.parametrize("kind", RUBBISH)
-async def test_nothing_is_added_with_invalid_vectors(engine, embedder, kind):
+async def test_a_memory_is_stored_without_invalid_vectors_and_embedded_later(engine, embedder, kind):
     embedder.spoil = RUBBISH[kind]
-    with pytest.raises(ProcessingError, match=COMPLAINT):
-        await engine.add_memory("The harp is in the hall.")
-    assert (await engine.get_stats()).total_memories == 2
+    added = await engine.add_memory("The harp is in the hall.")
+    assert added.outcome == "stored"
+    assert re.match(COMPLAINT, added.not_embedded)
+    assert await count_pending(engine.memories, "default") == 1
+    embedder.spoil = lambda vectors: vectors
+    assert await engine.finish_embedding()
+    assert await count_pending(engine.memories, "default") == 0
 
 
 @pytest.mark.parametrize("kind", RUBBISH)

@@ -208,11 +208,17 @@ class TestMissingEmbedder:
         assert [hit.text for hit in result.hits] == ["The piano is in the cellar"]
         assert result.degraded == f"Only words were searched, not meaning: {self.WAY_OUT}."
 
-    async def test_adding_fails_whole_and_says_the_way_out(self, orphan):
+    async def test_adding_stores_it_without_vectors_and_says_the_way_out(self, orphan):
+        added = await orphan.add_memory("The ladder is in the shed")
+        assert (added.outcome, added.not_embedded) == ("stored", self.WAY_OUT)
+        assert (await orphan.search_memory("ladder")).hits[0].memory_id == added.memory_id
+        await orphan.reindex("default")
+        assert (await orphan.search_memory("ladder")).degraded is None
+
+    async def test_other_calls_fail_and_say_the_way_out(self, orphan):
         with pytest.raises(EmbedderMissingError) as caught:
-            await orphan.add_memory("The ladder is in the shed")
+            await orphan.embed(["text"])
         assert describe_failure(caught.value, "generic").message == str(caught.value) == self.WAY_OUT
-        assert (await orphan.get_stats()).total_memories == 1
 
     async def test_reindexing_by_the_same_embedder_says_the_way_out(self, orphan):
         with pytest.raises(EmbedderMissingError, match=r"reindex --embedder default$"):
@@ -226,8 +232,7 @@ class TestMissingEmbedder:
         assert (await orphan.add_memory("The ladder is in the shed")).outcome == "stored"
 
     async def test_new_vectors_by_another_process_are_noticed_by_the_next_call(self, tmp_path, orphan):
-        with pytest.raises(EmbedderMissingError):
-            await orphan.add_memory("The ladder is in the shed")
+        assert (await orphan.add_memory("The saw is in the shed")).not_embedded
         embedder = HashingEmbedder(64, name="default")
         other = MemoryEngine(
             providers=Providers([Provider(kind="embedder", name="default", factory=lambda _: embedder)]),
@@ -235,7 +240,7 @@ class TestMissingEmbedder:
         )
         await other.reindex("default")
         await other.close()
-        assert (await orphan.add_memory("The ladder is in the shed")).outcome == "stored"
+        assert (await orphan.add_memory("The ladder is in the shed")).not_embedded == ""
 
     async def test_an_embedder_that_the_settings_name_is_no_stand_in(self, tmp_path, engine):
         await engine.add_memory("The piano is in the cellar")

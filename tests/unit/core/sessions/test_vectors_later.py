@@ -121,7 +121,7 @@ async def test_and_an_embedder_that_fails_then_loses_nothing(make_engine, embedd
     await memory.store_message(session, "user", "a secret heron")
     assert len(await memory.get_conversation_history(session)) == 1
     assert await waiting(engine) == 1
-    assert [record.message for record in caplog.records if record.name == "zapomni.sessions"] == ["not_embedded"]
+    assert [record.message for record in caplog.records if record.name == "zapomni.memory"] == ["not_embedded"]
     assert "secret" not in caplog.text
     embedder.fails = False
     await memory.store_message(session, "user", "another one")

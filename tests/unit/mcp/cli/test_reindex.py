@@ -12,7 +12,7 @@ def test_reindexing_changes_the_embedder_and_says_what_it_does(zapomni, document
     assert result.exit_code == 0
     assert result.stdout == "Embedder: another (hashing-64, 64 dimensions); 2 chunks embedded.\n"
     plan, others, setting = result.stderr.splitlines()
-    assert plan.startswith("2 chunks to embed")
+    assert plan.startswith("2 chunks to embed, about 4 tokens and 1 second;")
     assert "servers" in others
     assert "'hashing'" in setting
     assert "'another'" in setting
@@ -62,7 +62,7 @@ class Killed(HashingEmbedder):
     done = 0
 
     async def embed(self, texts, **options):
-        if "ZAPOMNI_TEST_KILL" in os.environ and self.done >= 8:
+        if "ZAPOMNI_TEST_KILL" in os.environ and self.done >= 24:  # the sample, and two steps
             os.kill(os.getpid(), signal.SIGKILL)
         self.done += len(texts)
         return await super().embed(texts, **options)
