@@ -25,7 +25,7 @@ endif
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help venv test test-stores check suite lint types layers docs demo bench quality soak inspector clean
+.PHONY: help venv test test-stores check suite lint types layers docs demo bench quality tokens soak inspector clients clean
 
 help: ## list these targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -57,6 +57,12 @@ quality: $(STAMP) ## measure how well the search finds; DATA=FOLDER names other 
 soak: $(STAMP) ## the long fault and load tests, 25 minutes at most
 	@$(BIN)/python -m pytest -m soak --session-timeout=1500 tests
 
+tokens: $(STAMP) ## count the tokens of the tools and their answers, as docs/reference/tokens.md has them
+	@$(BIN)/python -m benchmarks.tokens
+
+clients: $(STAMP) ## test with agents and libraries from npm and PyPI, and with the MCP Inspector; installs 3 GB once
+	@$(BIN)/python -m pytest -m 'clients or inspector' tests/clients tests/e2e/test_inspector.py
+
 inspector: $(STAMP) ## test with the MCP Inspector, which needs node
 	@$(BIN)/python -m pytest -m inspector tests/e2e
 
@@ -78,7 +84,7 @@ layers: $(STAMP)
 
 # pytest-cov combines what xdist's workers measured; tests/conftest.py says which programs that tests start are measured too.
 suite: $(STAMP)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not inspector and not soak' --cov --cov-report= tests plugins
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not clients and not inspector and not soak' --cov --cov-report= tests plugins
 	$(call floor,95,zapomni_core/host/registry.py$(comma)zapomni_mcp/tools/*)
 	$(call floor,90,zapomni_core/*)
 	$(call floor,90,zapomni_mcp/*)

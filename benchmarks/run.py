@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ALL = ["server", "memory", "graph", "sessions"]
+ALL = ["server", "memory", "graph", "sessions", "stores"]
 
 
 def main() -> None:

@@ -19,8 +19,9 @@ class MemoryResult:
     """A memory that was added, or that existed already; it is stored and can be found, whatever the status.
 
     With `degraded` and `queued` nothing was extracted from it, because of the `failure` if there was one; with `queued` the
-    job does that. `not_embedded` says why it is found by its words only, until a job has made its vectors. `left_out` counts what a model named and the text does not show. `facts_moved` and `facts_dropped` are
-    stated facts of the memory that it replaces.
+    job does that. `not_embedded` says why it is found by its words only, until a job has made its vectors. `left_out` counts
+    what a model named and the text does not show. `facts_moved` and `facts_dropped` are stated facts of the memory that it
+    replaces. `similar` is another memory that says nearly the same.
     """
 
     memory_id: str
@@ -36,6 +37,7 @@ class MemoryResult:
     left_out: int = 0
     facts_moved: int = 0
     facts_dropped: int = 0
+    similar: str | None = None
     not_embedded: str = ""
 
     @property
@@ -135,6 +137,8 @@ class EngineStats:
     location: str
     embedder: EmbedderIdentity | None
     workspaces: tuple[str, ...]
+    store_details: Mapping[str, Any] = field(default_factory=dict)
+    store_warnings: tuple[str, ...] = ()
     avg_query_latency_ms: float | None = None
     jobs: JobCounts | None = None
     llm: Mapping[str, Any] | None = None

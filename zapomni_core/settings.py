@@ -275,7 +275,8 @@ class Settings(_Table):
         repr=False,
         description=(
             "Where memories are kept, as a URL: `sqlite:///absolute/path.db`, `falkordb://host:port/graph`, "
-            "`postgresql://...`, or the scheme of a plugin. Unset: `memory.db` in the user's data directory."
+            "`postgresql://...`, or the scheme of a plugin. Unset: the FalkorDB of "
+            "`FALKORDB_HOST` if that is set, else `memory.db` in the user's data directory."
         ),
     )
     embedder: ProviderName | None = Field(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from zapomni_db import values
 from zapomni_db.entity_names import key_of, shown, snake_case
-from zapomni_db.errors import InvalidInputError
+from zapomni_db.errors import InvalidInputError, MemoryNotFoundError
 from zapomni_db.evidence import Span, Text
 from zapomni_db.records import MENTIONED_WITH, STATED, Basis, Extraction, NewEntity, NewFact, NewRelation
 
@@ -85,7 +85,20 @@ def uid_of(identifier: str) -> bytes | None:
     return uid if len(uid) == _UID_BYTES and uid.hex() == identifier else None
 
 
-# What agents state.
+# Facts that agents state.
+
+
+def unknown_memory(memory_id: str) -> MemoryNotFoundError:
+    """The error where there is no such memory to state facts of."""
+    return MemoryNotFoundError(f"there is no memory {memory_id[:100]!a} in this workspace")
+
+
+def check_live(memory_id: str, *, is_deleted: bool, replaced_by: str | None) -> None:
+    """MemoryNotFoundError where a memory is there and not live."""
+    if is_deleted:
+        raise MemoryNotFoundError(f"memory {memory_id} is deleted; restore it to state facts of it")
+    if replaced_by is not None:
+        raise MemoryNotFoundError(f"memory {memory_id} was replaced by {replaced_by}; state facts of that one")
 
 
 def checked_facts(
@@ -169,7 +182,7 @@ def _since_and_until(fact: NewFact) -> tuple[int | None, int | None]:
     return since, until
 
 
-# What extractors read.
+# Results of extractors.
 
 
 def check_extractor(extraction: Extraction) -> None:

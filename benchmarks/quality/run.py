@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from benchmarks.quality.calibration import CLOSE, bins, fit, small_stores
 from benchmarks.quality.search import STEPS, VECTORS, Asked, Question, Set
 from zapomni_core.embedding.weight import weight_of
 from zapomni_core.search.answer import verdict
+from zapomni_db.sqlite import SQLiteStore
+from zapomni_db.store import MemoryStore
 
 OWN = Path(__file__).parent / "sets"
 CACHE = Path("~/.cache/zapomni-quality")
@@ -85,12 +88,20 @@ async def ablation(name: str, own: Set, questions: Sequence[Question]) -> list[l
 @asynccontextmanager
 async def loaded(folder: Path, options: argparse.Namespace) -> AsyncIterator[Set]:
     with tempfile.TemporaryDirectory() as scratch:
-        store, cache = Path(scratch) / "quality.db", options.cache.expanduser()
+        store = _falkordb(options.falkordb) if options.falkordb else SQLiteStore(Path(scratch) / "quality.db")
+        cache = options.cache.expanduser()
         one = await Set.load(folder, store, cache, pooled=options.pooled, embedder_name=options.embedder)
         try:
             yield one
         finally:
             await one.engine.close()
+
+
+def _falkordb(url: str) -> MemoryStore:
+    """A store in a new graph of a server, which is left there."""
+    from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
+
+    return FalkorDBStore(FalkorDBClient.from_url(f"{url.rstrip('/')}/quality-{uuid4().hex}"))
 
 
 async def measure(folders: Sequence[Path], options: argparse.Namespace) -> None:
@@ -185,6 +196,9 @@ def parsed() -> argparse.Namespace:
         "--pooled", action="store_true", help="ask every set of several workspaces pooled too, not chats alone"
     )
     parser.add_argument("--uncut", action="store_true", help="show all hits where the answer is 'nothing relevant'")
+    parser.add_argument(
+        "--falkordb", metavar="URL", help="keep the memories there, such as falkordb://host, not in SQLite"
+    )
     parser.add_argument("--every", type=int, default=1, help="ask one question of so many")
     parser.add_argument("--ablation", action="store_true", help="measure what each step of the search is worth instead")
     parser.add_argument("--embedder", default="default", help="the embedder; `none` for words alone")

@@ -1,4 +1,4 @@
-"""Stores a set of memories in SQLite, asks its questions of the real engine, and keeps what came back."""
+"""Stores a set of memories, asks its questions of the real engine, and keeps what came back."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ from zapomni_core.providers import BUILT_IN, Providers
 from zapomni_core.search import answer, score, search
 from zapomni_core.search.score import Scored
 from zapomni_db.arrays import Vector
-from zapomni_db.sqlite import SQLiteStore
+from zapomni_db.store import MemoryStore
 
 DEPTH = 10
 QUESTIONS_TIMED = 20
@@ -167,13 +167,13 @@ class Set:
 
     @classmethod
     async def load(
-        cls, folder: Path, store: Path, cache: Path, *, pooled: bool = False, embedder_name: str = "default"
+        cls, folder: Path, store: MemoryStore, cache: Path, *, pooled: bool = False, embedder_name: str = "default"
     ) -> "Set":
         """Store the memories of a folder: each workspace by itself, and chats, or any set if `pooled`, also in one."""
         real = make_embedder(embedder_name)
         await know_dimension(real)
         embedder = CachedEmbedder(real, cache, weight=0.0 if embedder_name == NO_EMBEDDER else None)
-        engine = MemoryEngine(store=SQLiteStore(store), embedder=embedder)
+        engine = MemoryEngine(store=store, embedder=embedder)
         loaded = cls(folder.name, engine, embedder, read(folder / "memories.jsonl"), read(folder / "questions.jsonl"))
         workspaces = {memory["workspace"] for memory in loaded.memories}
         together = len(workspaces) > 1 and (pooled or loaded.is_chats)

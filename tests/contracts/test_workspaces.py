@@ -41,11 +41,17 @@ def closed_port():
         return probe.getsockname()[1]
 
 
+@pytest.fixture(params=["sqlite", pytest.param("falkordb", marks=pytest.mark.stores)])
+def store_url(request, tmp_path):
+    """Every store that comes with Zapomni."""
+    return f"sqlite://{tmp_path}/memory.db" if request.param == "sqlite" else request.getfixturevalue("falkordb_url")
+
+
 @pytest.fixture
-async def app(tmp_path):
+async def app(store_url):
     """Every bundled tool, those for a language model included, which is away."""
     settings = {
-        "store": f"sqlite://{tmp_path}/memory.db",
+        "store": store_url,
         "extractor": "llm",
         "on_llm_unavailable": "store_raw",
         "embedder": "hashing",

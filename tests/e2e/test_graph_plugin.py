@@ -9,14 +9,13 @@ import apsw
 import pytest
 
 from tests.e2e.venvs import ROOT, build_venv
-from tests.e2e.wire import ZAPOMNI, environment, eventually, text_of
+from tests.e2e.wire import HASHING, ZAPOMNI, environment, eventually, text_of
 from zapomni_core.testing.llm_server import LLMServer, answer, refuse
 
 pytestmark = pytest.mark.xdist_group("graph")
 
 PROJECT = ROOT / "plugins" / "zapomni-plugin-graph"
 GATED = Path(__file__).with_name("gated_extractor.py")
-HASHING = Path(__file__).with_name("hashing_embedder.py")
 TOOLS = {"add_facts", "build_graph", "graph_status", "get_related", "search_memory_nodes"}
 TEXTS = ["Ada Lovelace works at Acme.", "Acme uses PostgreSQL.", "Мария Иванова живёт в Москве."]
 FACT = {"subject": "Ada Lovelace", "relation": "works_at", "object": "Acme"}

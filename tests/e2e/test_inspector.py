@@ -84,6 +84,8 @@ def test_the_inspector_is_told_of_wrong_arguments(inspector, era):
     assert "name must be string" in output + errors
 
 
-def test_the_inspector_finds_no_fault_with_the_schemas(inspector):
-    code, _, errors = inspector("legacy", "--method", "tools/list", "--strict")
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_finds_no_fault_with_the_schemas(inspector, era):
+    code, _, errors = inspector(era, "--method", "tools/list", "--strict")
     assert code == 0, errors
+    assert "Warning" not in errors

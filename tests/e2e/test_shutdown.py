@@ -49,12 +49,6 @@ async def open_slowly():
 def zapomni_lifespan():
     return open_slowly()
 """
-THREAD = """
-import threading
-import time
-
-threading.Thread(target=time.sleep, args=[3600], daemon=False).start()
-"""
 FORK = """
 import os
 import time
@@ -164,15 +158,6 @@ def test_nothing_is_read_after_a_signal(busy):
     at_work.let_go()
     assert [answer["id"] for answer in at_work.server.rest()] == [at_work.call]
     assert at_work.server.wait() == 0
-
-
-def test_a_thread_that_a_plugin_left_behind_does_not_keep_the_server_alive(start, tmp_path):
-    (tmp_path / "lingering.py").write_text(THREAD)
-    server = start(ZAPOMNI, "serve", "--plugin", tmp_path / "lingering.py")
-    server.initialize()
-    assert text_of(server.call("hello")) == "Hello, world!"
-    assert server.close() == 0
-    assert server.messages == []
 
 
 def test_a_child_that_a_tool_forked_does_not_keep_the_output_open(start, tmp_path):

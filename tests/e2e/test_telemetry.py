@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.collector import collecting, nobody
-from tests.e2e.wire import SECONDS, ZAPOMNI, environment, eventually, text_of
+from tests.e2e.wire import HASHING, SECONDS, ZAPOMNI, environment, eventually, text_of
 
 LISTING_TOOLS = Path(__file__).with_name("listing_tools.py")
 SENDING = ["opentelemetry.sdk", "opentelemetry.exporter", "opentelemetry.proto", "google.protobuf", "requests"]
-ON = {"ZAPOMNI_TELEMETRY__ENABLED": "true", "ZAPOMNI_LOG_LEVEL": "WARNING"}
+ON = {"ZAPOMNI_TELEMETRY__ENABLED": "true", "ZAPOMNI_LOG_LEVEL": "WARNING", "ZAPOMNI_EMBEDDER": "hashing"}
 WITHOUT_SDK = "import sys; sys.modules['opentelemetry.sdk'] = None; from zapomni_mcp.cli import main; main()"
 WITHOUT_ANYTHING = """
 import asyncio, sys
@@ -42,7 +42,7 @@ def remember_and_ask(server):
 def test_a_server_tells_an_endpoint_of_its_calls(start):
     soon = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "50"}
     with collecting() as collector:
-        server = start(ZAPOMNI, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **ON, **soon)
+        server = start(ZAPOMNI, "--plugin", HASHING, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **ON, **soon)
         remember_and_ask(server)
         eventually(lambda: collector.named("memory.search_memory"), "span of the search", otherwise=server.log_text)
         eventually(lambda: collector.point("zapomni.tool.calls", tool="search_memory"), "count of the search")
@@ -61,7 +61,7 @@ def test_a_server_tells_an_endpoint_of_its_calls(start):
 def test_an_endpoint_that_is_away_costs_one_line_of_the_log(start):
     with nobody() as url:
         soon = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
-        server = start(ZAPOMNI, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=url, **ON, **soon)
+        server = start(ZAPOMNI, "--plugin", HASHING, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=url, **ON, **soon)
         remember_and_ask(server)
         server.logged("telemetry_not_delivered")
         assert not server.call("search_memory", {"query": "Who kept the lighthouse?"}).get("isError")
@@ -73,7 +73,7 @@ def test_an_endpoint_that_is_away_costs_one_line_of_the_log(start):
 def test_a_key_that_is_no_header_is_not_quoted_in_the_log(start):
     with collecting() as collector:
         variables = ON | {"ZAPOMNI_LOG_LEVEL": "DEBUG", "OTEL_EXPORTER_OTLP_HEADERS": "sk-4711"}
-        server = start(ZAPOMNI, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **variables)
+        server = start(ZAPOMNI, "--plugin", HASHING, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **variables)
         remember_and_ask(server)
         assert server.close() == 0
     assert server.log_text()
@@ -83,8 +83,8 @@ def test_a_key_that_is_no_header_is_not_quoted_in_the_log(start):
 @pytest.mark.parametrize("on", [False, True], ids=["off", "on"])
 def test_a_server_imports_what_sends_telemetry_only_where_it_is_switched_on(start, on):
     with collecting() as collector:
-        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url} | (ON if on else {})
-        server = start(ZAPOMNI, "--plugin", LISTING_TOOLS, "serve", **variables)
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "ZAPOMNI_EMBEDDER": "hashing"} | (ON if on else {})
+        server = start(ZAPOMNI, "--plugin", LISTING_TOOLS, "--plugin", HASHING, "serve", **variables)
         remember_and_ask(server)
         found = text_of(server.call("imported", {"prefixes": SENDING})).split()
         assert server.close() == 0

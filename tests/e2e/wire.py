@@ -20,6 +20,8 @@ SECONDS = 90.0
 """How long anything may take before a test gives up; nothing takes that long unless it is broken."""
 
 ZAPOMNI = Path(sys.executable).with_name("zapomni")
+HASHING = Path(__file__).with_name("hashing_embedder.py")
+"""The plugin with the embedder `hashing`, which takes no time to load."""
 
 _GRACE_SECONDS = 5.0
 _CHUNK = 2**20

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from tests.e2e.wire import ZAPOMNI, starting
+from tests.e2e.wire import HASHING, ZAPOMNI, starting
 
 THINGS = ["anchor", "bridge", "candle", "engine", "goblet", "hammer", "island", "jacket", "kettle", "ladder", "mirror"]
 PLACES = [
@@ -36,7 +36,7 @@ def mark(text):
 def servers(folder):
     """A way to start servers in a folder that all use one store."""
     with starting(folder) as start:
-        yield lambda **variables: start(ZAPOMNI, "serve", **variables)
+        yield lambda: start(ZAPOMNI, "serve", "--plugin", HASHING, ZAPOMNI_EMBEDDER="hashing")
 
 
 def store_file(folder):

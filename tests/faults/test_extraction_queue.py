@@ -8,12 +8,12 @@ from contextlib import closing
 import apsw
 import pytest
 
-from tests.e2e.wire import ZAPOMNI, starting
+from tests.e2e.wire import HASHING, ZAPOMNI, starting
 from tests.faults.serving import ask, fact, mark, store_file
 from zapomni_core.testing.llm_server import LLMServer, answer, stall
 from zapomni_db.sqlite import SQLiteStore
 
-COUNT = 100
+COUNT = 40
 BEFORE = 10
 PATIENCE = 150
 
@@ -38,6 +38,9 @@ def serve(tmp_path, llm):
             started = start(
                 ZAPOMNI,
                 "serve",
+                "--plugin",
+                HASHING,
+                ZAPOMNI_EMBEDDER="hashing",
                 ZAPOMNI_EXTRACTOR="llm",
                 ZAPOMNI_LLM__PROVIDER="ollama",
                 ZAPOMNI_LLM__MODEL="any",
@@ -83,7 +86,7 @@ async def until(condition):
 
 
 @pytest.mark.timeout(400)
-async def test_a_hundred_memories_queued_by_a_killed_server_are_read_once_each_by_two_others(tmp_path, serve, llm):
+async def test_memories_queued_by_a_killed_server_are_extracted_once_each_by_two_others(tmp_path, serve, llm):
     """It is killed while it reads: some memories are read, one is being read, and the others wait."""
     llm.then(*[answer(read)] * BEFORE)
     first = serve()

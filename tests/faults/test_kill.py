@@ -15,7 +15,7 @@ from tests.faults.visiting import start
 from zapomni_core.testing.samples import ask, sample_vector
 from zapomni_db.sqlite import SQLiteStore
 
-ROUNDS = int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "5"))
+ROUNDS = int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "3"))
 VISITORS = 3
 AFTER = {"add": "live", "delete": "deleted", "restore": "live", "purge": "gone"}
 

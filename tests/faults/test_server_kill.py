@@ -1,6 +1,6 @@
 """Servers that are killed while they write lose nothing that they acknowledged, and leave nothing half done.
 
-The short form has 3 rounds; `make soak` has 50, or as many as ZAPOMNI_TEST_KILL_ROUNDS asks for.
+The short form has 2 rounds; `make soak` has 50, or as many as ZAPOMNI_TEST_KILL_ROUNDS asks for.
 """
 
 import os
@@ -13,12 +13,12 @@ from itertools import count
 import pytest
 
 from tests.faults.serving import assert_found, fact, mark, servers, store_file
-from zapomni_core.embedding import DefaultEmbedder
+from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.samples import ask
 from zapomni_core.text.terms import terms
 from zapomni_db.sqlite import SQLiteStore
 
-SHORT_ROUNDS, LONG_ROUNDS = 3, int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "50"))
+SHORT_ROUNDS, LONG_ROUNDS = 2, int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "50"))
 SERVERS = 2
 AT_ONCE = 4
 
@@ -107,7 +107,7 @@ async def assert_in_store(path, sent, told, embedder):
 
 
 async def kill_in_rounds(folder, rounds):
-    chance, sent, told, embedder = random.Random(), set(), {}, DefaultEmbedder()
+    chance, sent, told, embedder = random.Random(), set(), {}, HashingEmbedder()
     for number in range(rounds):
         with servers(folder) as start:
             more_sent, more_told = one_round(start, number, chance)

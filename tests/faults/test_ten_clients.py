@@ -1,6 +1,6 @@
 """Many servers on one store, started at once, each with a client that adds and searches: nothing is lost, nobody fails.
 
-The short form has 4 servers with 15 memories each; `make soak` has ten with 200.
+The short form has 3 servers with 10 memories each; `make soak` has ten with 200.
 """
 
 import threading
@@ -73,7 +73,7 @@ async def serve_many(folder, many, memories):
 
 
 async def test_servers_that_start_at_once_on_one_store_keep_and_find_everything(tmp_path):
-    await serve_many(tmp_path, many=4, memories=15)
+    await serve_many(tmp_path, many=3, memories=10)
 
 
 @pytest.mark.soak

@@ -7,13 +7,14 @@ import pytest
 
 from benchmarks.quality.run import OWN
 from benchmarks.quality.search import Set
+from zapomni_db.sqlite import SQLiteStore
 
 EVERY = 4
 """One question of so many is asked."""
 
 
 async def _ask(folder):
-    own = await Set.load(OWN / "tuning", folder / "quality.db", folder)
+    own = await Set.load(OWN / "tuning", SQLiteStore(folder / "quality.db"), folder)
     try:
         return await own.ask(own.questions()[::EVERY]), await own.ask(own.negatives()[::EVERY])
     finally:

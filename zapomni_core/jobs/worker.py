@@ -13,6 +13,7 @@ from uuid import uuid4
 from zapomni_core.dispatch.watchdog import watched
 from zapomni_core.errors import ProcessingError, ZapomniError, writable
 from zapomni_core.jobs.kinds import EMBED, Kinds, Postpone
+from zapomni_core.text.plural import counted
 from zapomni_db.errors import DatabaseError, InvalidInputError
 from zapomni_db.records import Job
 from zapomni_db.store import JobStore
@@ -275,7 +276,7 @@ class Worker:
     async def _attempt(self, engine: "MemoryEngine", job: Job) -> Mapping[str, Any]:
         """The result of a job, while its lease holds and the worker is not ending."""
         if job.attempts > self._attempts:
-            raise ProcessingError(f"its process ended {self._attempts} times while it ran")
+            raise ProcessingError(f"its process ended {counted(self._attempts, 'time')} while it ran")
         lease = Lease(engine.jobs, job, self.name, self._lease_seconds)
         running = asyncio.create_task(self._run(engine, job, lease), name=f"job {job.id}")
         keeping = asyncio.create_task(lease.keep())

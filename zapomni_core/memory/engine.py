@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from zapomni_core.embedding import Embedder, OnBatch
     from zapomni_core.extraction import Extractor
     from zapomni_core.memory.reindex import OnPlan
+    from zapomni_db import FalkorDBClient
     from zapomni_db.arrays import Vector
     from zapomni_db.records import Event, Extraction, Job, Memory, NewJob, Order, Page, State
     from zapomni_db.store import FileStore, GraphStore, JobStore, MemoryStore, SessionStore
@@ -45,7 +46,8 @@ class MemoryEngine:
 
     Settings instead of components are those of new components; without either, the user's settings are used, from the
     settings file and the environment, as the server does. A store, an embedder or an extractor that is given is used instead
-    of the one in the settings; `ollama_host` and `embedding_model` choose the embedder `ollama`. Nothing is built or opened
+    of the one in the settings; `db` is a store, or a FalkorDBClient whose graph is the store; `ollama_host` and
+    `embedding_model` choose the embedder `ollama`. Nothing is built or opened
     before the first awaited method; `close` closes the components.
     """
 
@@ -56,12 +58,14 @@ class MemoryEngine:
         *,
         providers: Providers | None = None,
         store: "MemoryStore | None" = None,
+        db: "FalkorDBClient | MemoryStore | None" = None,
         embedder: "Embedder | None" = None,
         extractor: "Extractor | None" = None,
         ollama_host: str | None = None,
         embedding_model: str | None = None,
     ) -> None:
         if not isinstance(components, Components):
+            store = store or _store_of(db)
             components = Components(components, providers, store=store, embedder=embedder, extractor=extractor)
             components.choose_ollama(ollama_host, embedding_model)
         self.components = components
@@ -414,6 +418,11 @@ class MemoryEngine:
         """The problems that keep the store from being read or written now, a sentence each. Fast."""
         return await (await self._store()).health()
 
+    @property
+    def has_file_store(self) -> bool:
+        """Whether the store is a file, which can be checked, backed up and restored here."""
+        return hasattr(self.components.store, "restore_backup")
+
     async def check(self) -> list[str]:
         """The problems of the stored data, a sentence each. Slow: it looks at every text and vector."""
         return await self._file_store.check()
@@ -429,7 +438,7 @@ class MemoryEngine:
     @property
     def _file_store(self) -> "FileStore":
         store: Any = self.components.store
-        if not hasattr(store, "restore_backup"):
+        if not self.has_file_store:
             raise ConfigurationError(
                 f"the store '{self.components.store_name}' is no file; back it up and check it with its own tools"
             )
@@ -467,6 +476,8 @@ class MemoryEngine:
             location=stored.location,
             embedder=stored.embedder,
             workspaces=(self.workspace,) if _call_workspace() else stored.workspaces,
+            store_details=stored.details,
+            store_warnings=stored.warnings,
             avg_query_latency_ms=self.components.search_milliseconds,
             plugins=host.plugins,
             calls=host.calls,
@@ -496,6 +507,17 @@ class MemoryEngine:
         if memory is None:
             raise MemoryNotFoundError(f"there is no {what} {memory_id[:100]} in workspace '{self.workspace}'")
         return memory
+
+
+def _store_of(db: "FalkorDBClient | MemoryStore | None") -> "MemoryStore | None":
+    """The store that a client stands for, or the store itself."""
+    if db is None or hasattr(db, "list_memories"):
+        return cast("MemoryStore | None", db)
+    from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
+
+    if isinstance(db, FalkorDBClient):
+        return FalkorDBStore(db)
+    raise TypeError(f"db must be a FalkorDBClient or a store, got {type(db).__name__}")
 
 
 def _call_workspace() -> str:

@@ -4,17 +4,17 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from zapomni_core.errors import LLMUnavailableError, ProcessingError
 from zapomni_core.jobs.kinds import JobProgress, Postpone
 from zapomni_core.memory.add import add_text
 from zapomni_core.memory.content import key_of, preview, read_metadata
+from zapomni_core.memory.similar import find_similar
 from zapomni_core.models import MemoryResult, Reprocessing, UnextractedMemory
 from zapomni_core.telemetry import timed
 from zapomni_db.errors import DatabaseError, InvalidInputError, MemoryNotFoundError
-from zapomni_db.records import Extraction, Job, Memory, NewJob
+from zapomni_db.records import Added, Extraction, Job, Memory, NewJob, NewMemory
 
 if TYPE_CHECKING:
     from zapomni_core.http import ProviderFailure
@@ -73,15 +73,23 @@ async def add_memory(
 async def _store(
     engine: "MemoryEngine", text: str, metadata: Mapping[str, Any], replaces: str | None, outcome: Outcome
 ) -> MemoryResult:
+    written: list[NewMemory] = []  # more than once if the workspace's embedder is changed meanwhile
+
+    async def write(memory: NewMemory) -> Added:
+        written.append(memory)
+        (added,) = await engine.memories.add(engine.workspace, [memory])
+        return added
+
     added, not_embedded = await add_text(
         engine,
         text,
         metadata,
-        partial(_write, engine),
+        write,
         replaces=replaces,
         extraction=outcome.extraction,
         jobs=outcome.jobs,
     )
+    is_news = added.outcome == "stored" and replaces is None
     return MemoryResult(
         added.memory_id,
         added.chunks,
@@ -95,6 +103,7 @@ async def _store(
         left_out=outcome.extraction.left_out if outcome.extraction else 0,
         facts_moved=added.facts_moved,
         facts_dropped=added.facts_dropped,
+        similar=await find_similar(engine, written[-1], added.memory_id) if is_news else None,
         not_embedded=not_embedded,
     )
 
@@ -210,11 +219,6 @@ class ExtractMemory:
             raise Postpone(_wait_seconds(error.failure), error.failure.message) from error
         await _record(engine, memory.id, extraction)
         return _job_result(_counts(extraction))
-
-
-async def _write(engine: "MemoryEngine", memory: Any) -> Any:
-    (added,) = await engine.memories.add(engine.workspace, [memory])
-    return added
 
 
 async def _record(engine: "MemoryEngine", memory_id: str, extraction: Extraction) -> bool:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from zapomni_core.embedding import Profile
@@ -110,7 +110,12 @@ def _are_copies(one: frozenset[str], other: frozenset[str]) -> bool:
         return False
     if len(one & other) < NEARLY_EQUAL * len(one | other):
         return False
-    return not any(word in NEGATIONS or any(map(str.isdigit, word)) for word in one ^ other)
+    return not differ_in_fact(one, other)
+
+
+def differ_in_fact(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether a word that only one of two texts has is a negation or holds a digit."""
+    return any(word in NEGATIONS or any(map(str.isdigit, word)) for word in frozenset(one) ^ frozenset(other))
 
 
 def _hit(found: ChunkFound, score: float, why: tuple[str, ...], copies: tuple[str, ...]) -> SearchHit:

@@ -13,41 +13,57 @@ from zapomni_db.falkordb.cypher import name_of
 from zapomni_db.falkordb.filters import second_of
 from zapomni_db.falkordb.graph.record import move_facts, record_row
 from zapomni_db.falkordb.jobs import enqueue_for
-from zapomni_db.falkordb.memories import Row, entries_of, key_name, memories_of, replace_by, restore_row, talk_of
+from zapomni_db.falkordb.memories import (
+    Row,
+    entries_of,
+    key_name,
+    memories_of,
+    memory_uid,
+    replace_by,
+    restore_row,
+    talk_of,
+)
 from zapomni_db.falkordb.transaction import Transaction
-from zapomni_db.records import Added, EmbedderIdentity, NewChunk, NewMemory
+from zapomni_db.records import Added, EmbedderIdentity, Event, NewChunk, NewMemory, Origin
 
 _LARGEST = 65_000.0  # squares of which add up in single precision
 
 Outcome = Literal["stored", "existing", "restored"]
 
+_EMBEDDED = "MATCH (c:Chunk) WHERE c.pending = r.ws AND c.{} IS NOT NULL SET c.pending = NULL"
 _CREATE_CHUNK = "CREATE (c:Chunk) SET c = r.properties"
 _CREATE_EMBEDDED = "CREATE (c:Chunk) SET c = r.properties, c.v{} = vecf32(r.vector)"
 
 
-async def add(tx: Transaction, new: Sequence[NewMemory]) -> list[Added]:
-    """Add memories, or find that they are there."""
-    return [await _add(tx, memory) for memory in new]
+async def add(tx: Transaction, memory: NewMemory) -> Added:
+    """Add a memory, or find that it is there."""
+    require_embedder(tx, memory)
+    values.check_text("key", memory.key)
+    row = await memories_of(tx).by_key(key_name(tx.name, memory.key)) if memory.key else None
+    if row is None:
+        origin = _beginning(memory, tx.now)
+        row = insert(tx, memory, origin, kind=memory.kind, conversation=memory.conversation)
+        return await _finish(tx, memory, row, "stored")
+    outcome: Outcome = "restored" if restore_row(tx, row, memory.by) else "existing"
+    return await _finish(tx, memory, row, outcome)
 
 
 async def add_new(
     tx: Transaction, memory: NewMemory, *, kind: str, conversation: str, created_at: int | None = None, role: str = ""
 ) -> Added:
     """Add a memory of this kind that is not there yet."""
-    require_embedder(tx, memory.embedder)
-    row = _insert(tx, memory, kind=kind, conversation=conversation, created_at=created_at, role=role)
+    require_embedder(tx, memory)
+    origin = _beginning(memory, tx.now if created_at is None else created_at, role)
+    row = insert(tx, memory, origin, kind=kind, conversation=conversation)
     return await _finish(tx, memory, row, "stored")
 
 
-async def _add(tx: Transaction, memory: NewMemory) -> Added:
-    require_embedder(tx, memory.embedder)
-    values.check_text("key", memory.key)
-    row = await memories_of(tx).by_key(key_name(tx.name, memory.key)) if memory.key else None
-    if row is None:
-        row = _insert(tx, memory, kind=memory.kind, conversation=memory.conversation)
-        return await _finish(tx, memory, row, "stored")
-    outcome: Outcome = "restored" if restore_row(tx, row, memory.by) else "existing"
-    return await _finish(tx, memory, row, outcome)
+def _beginning(memory: NewMemory, created_at: int, role: str = "") -> Origin:
+    """The origin of a memory that begins at a moment."""
+    moment = values.from_micros(created_at)
+    return Origin(
+        id=values.new_id(created_at), created_at=moment, role=role, events=(Event(moment, "added", memory.by),)
+    )
 
 
 async def _finish(tx: Transaction, memory: NewMemory, row: Row, outcome: Outcome) -> Added:
@@ -62,16 +78,23 @@ async def _finish(tx: Transaction, memory: NewMemory, row: Row, outcome: Outcome
     return Added(row.id, row.chunks, outcome, jobs, facts_moved=moved, facts_dropped=dropped)
 
 
-def require_embedder(tx: Transaction, identity: EmbedderIdentity) -> None:
-    """EmbedderMismatchError if another embedder serves in the workspace. The first memory settles it."""
-    current = tx.workspace.embedder
-    if current is None:
-        tx.workspace.serving = tx.workspace.register(identity)
-    elif current != identity:
+def require_embedder(tx: Transaction, memory: NewMemory) -> None:
+    """EmbedderMismatchError if another embedder than the memory's serves in the workspace. The first one settles it."""
+    current, identity = tx.workspace.embedder, memory.embedder
+    if identity is None or current == identity:
+        return
+    if current is not None:
         raise EmbedderMismatchError(
             f"The vectors of workspace '{tx.name}' were made by {describe(current)}, not by {describe(identity)}."
             " Use that embedder, or run `zapomni reindex` to embed everything again."
         )
+    serve(tx, tx.workspace.register(identity))
+
+
+def serve(tx: Transaction, number: int) -> None:
+    """Let the vectors of the embedder of this number serve."""
+    tx.workspace.serving = number
+    tx.write(_EMBEDDED.format(tx.workspace.vector), {"ws": tx.ws})
 
 
 def describe(identity: EmbedderIdentity) -> str:
@@ -79,42 +102,44 @@ def describe(identity: EmbedderIdentity) -> str:
     return f"{identity.name} ({identity.model}, {identity.dimension} dimensions)"
 
 
-def _insert(
-    tx: Transaction, memory: NewMemory, *, kind: str, conversation: str, created_at: int | None = None, role: str = ""
-) -> Row:
-    """Write a memory and its chunks."""
-    created_at = tx.now if created_at is None else created_at
-    memory_id = values.new_id(created_at)
-    key = key_name(tx.name, memory.key) if memory.key else None
+def insert(tx: Transaction, memory: NewMemory, origin: Origin, *, kind: str, conversation: str) -> Row:
+    """Write a memory that is not there yet, and its chunks."""
+    key = key_name(tx.name, values.check_text("key", memory.key)) if memory.key else None
+    replaced_by = origin.replaced_by and values.check_text("replaced_by", origin.replaced_by)
     workspace = tx.workspace
     workspace.memory_seq += 1
     row = Row(
-        uid=name_of("memory", tx.name, memory_id),
-        id=memory_id,
+        uid=memory_uid(tx.name, values.check_text("id", origin.id)),
+        id=origin.id,
         ws=tx.ws,
         seq=workspace.memory_seq,
-        key=key,
+        key=None if replaced_by else key,
         own_key=key,
+        key_text=memory.key,
         kind=values.check_text("kind", kind),
         source=values.check_text("source", memory.source),
         author=values.check_text("author", memory.author),
         conversation=values.check_text("conversation", conversation),
-        role=values.check_text("role", role),
+        role=values.check_text("role", origin.role),
         tags=values.to_json("tags", memory.tags) if memory.tags else "[]",
         metadata=values.to_json("metadata", dict(memory.metadata)),
         timestamp=None if memory.timestamp is None else values.checked_micros("timestamp", memory.timestamp),
-        created_at=created_at,
+        created_at=values.checked_micros("created_at", origin.created_at),
         first_chunk=workspace.chunk_seq + 1,
         chunks=len(memory.chunks),
         length=sum(len(chunk.terms) for chunk in memory.chunks),
         facets=[],
+        deleted_at=None if origin.deleted_at is None else values.checked_micros("deleted_at", origin.deleted_at),
+        replaced_by=replaced_by,
+        successor=memory_uid(tx.name, replaced_by) if replaced_by else None,
     )
     row.facets = entries_of(tx.name, row)
     second = second_of(row.moment)
     workspace.oldest, workspace.newest = min(workspace.oldest or second, second), max(workspace.newest, second)
     workspace.chunk_seq += row.chunks
     memories_of(tx).insert(row, values.check_text("text", memory.text))
-    memories_of(tx).record(row, "added", memory.by)
+    for event in origin.events:
+        memories_of(tx).record_event(row, event)
     for number, chunk in zip(row.chunk_numbers, memory.chunks, strict=True):
         _insert_chunk(tx, memory, row, number, chunk)
     return row
@@ -146,7 +171,7 @@ def _insert_chunk(tx: Transaction, memory: NewMemory, row: Row, number: int, chu
         "created_at": row.created_at,
         **({"live": row.ws, "terms": terms} if row.is_live else {"hidden": terms}),
     }
-    if chunk.vector is None:
+    if chunk.vector is None or memory.embedder is None:
         tx.write(_CREATE_CHUNK, {"properties": {**properties, "pending": row.ws}})
         return
     vector = check_vector(chunk.vector, memory.embedder)

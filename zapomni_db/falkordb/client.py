@@ -1,6 +1,7 @@
 """The connection to a FalkorDB server: statements with time limits, and errors that say what to do."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from redis.backoff import NoBackoff
 from zapomni_db.addresses import parse_falkordb_url
 from zapomni_db.errors import DatabaseError, StoreFullError, StoreUnavailableError
 from zapomni_db.falkordb.cypher import restored, statement
+
+log = logging.getLogger("zapomni.falkordb")
 
 DEFAULT_PORT = 6379
 DEFAULT_GRAPH = "zapomni"
@@ -112,9 +115,11 @@ class FalkorDBClient:
         if not self._is_prepared:
             from zapomni_db.falkordb import schema
 
-            await self.info()
+            server = await self.info()
             await schema.prepare(self)
             self._is_prepared = True
+            for problem in server.warnings:
+                log.warning("store_may_lose_memories", extra={"problem": problem})
 
     async def info(self) -> ServerInfo:
         """What the server says of itself now; StoreUnavailableError where it is no FalkorDB, or one that is too old."""

@@ -14,6 +14,7 @@ _MARK = "\ue000"
 _ESCAPED = {"\0": _MARK + "0", _MARK: _MARK + "1"}
 _STRANGE = re.compile(f"[\0{_MARK}]")
 _LARGEST = 1 << 63
+_MOST_ROWS = 1 << 31
 
 
 def name_of(*parts: str, size: int = 12) -> str:
@@ -79,6 +80,11 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     tuple: _list,
     dict: _map,
 }
+
+
+def limited(limit: int) -> int:
+    """A number of rows that LIMIT takes: of more than 32 bits it makes none."""
+    return max(0, min(limit, _MOST_ROWS))
 
 
 def restored(value: Any) -> Any:

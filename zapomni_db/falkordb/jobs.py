@@ -7,23 +7,23 @@ from typing import Any
 
 from zapomni_db import values
 from zapomni_db.falkordb.client import FalkorDBClient, Rows
-from zapomni_db.falkordb.cypher import name_of
+from zapomni_db.falkordb.cypher import limited, name_of
 from zapomni_db.falkordb.transaction import Transaction, workspace_id
 from zapomni_db.jobs import KEPT_MICROSECONDS, JobRow, for_memory
 from zapomni_db.records import Job, JobCounts, JobState, NewJob
 
 # While a job waits or runs, `ready` names its workspace and kind, and `taken` its key, or itself where it has none.
 _COLUMNS = ", ".join(f"j.{name}" for name in JobRow._fields)
-_KEEP = """
-MERGE (j:Job {taken: r.taken})
-ON CREATE SET j += r.job, j.created_at = r.now, j.updated_at = r.now,
-    j.not_before = coalesce(r.due, r.now), j.due_at = coalesce(r.due, r.now)
+_MOMENTS = """
+j += r.job, j.created_at = r.now, j.updated_at = r.now, j.not_before = coalesce(r.due, r.now), j.due_at = coalesce(r.due, r.now)
 """
 _ENQUEUE = f"""
 WITH 1000 * timestamp() AS now UNWIND $rows AS r
-WITH {{taken: r.taken, job: r.job, due: r.due, place: r.place, now: now}} AS r {_KEEP} RETURN r.place, {_COLUMNS}
+WITH {{taken: r.taken, job: r.job, due: r.due, place: r.place, now: now}} AS r
+MERGE (j:Job {{taken: r.taken}}) ON CREATE SET {_MOMENTS} RETURN r.place, {_COLUMNS}
 """
-_ENQUEUE_FOR = f"WITH {{taken: r.taken, job: r.job, due: r.due, now: 1000 * timestamp()}} AS r {_KEEP}"
+# Where another has just taken its key, the transaction fails and begins again.
+_CREATE = f"WITH {{job: r.job, due: r.due, now: 1000 * timestamp()}} AS r CREATE (j:Job) SET {_MOMENTS}"
 _WAITING = "MATCH (j:Job {taken: $taken}) RETURN j.uid"
 _CLAIM = f"""
 WITH 1000 * timestamp() AS now
@@ -106,7 +106,7 @@ async def enqueue_for(transaction: Transaction, memory_id: str, jobs: Sequence[N
             found = await transaction.read(_WAITING, taken=taken)
             made[taken] = found[0][0] if found else row["job"]["uid"]
             if not found:
-                transaction.write(_ENQUEUE_FOR, row)
+                transaction.write(_CREATE, row)
         uids.append(made[taken])
     return tuple(uids)
 
@@ -181,7 +181,7 @@ class FalkorDBJobs:
         which = "".join(f" AND j.{name} = ${name}" for name, value in wanted.items() if value is not None)
         found = await self._client.read(
             f"MATCH (j:Job) WHERE j.ws = $ws{which} RETURN {_COLUMNS} ORDER BY j.number DESC LIMIT $limit",
-            {"ws": workspace_id(workspace), "limit": max(0, limit), **wanted},
+            {"ws": workspace_id(workspace), "limit": limited(limit), **wanted},
         )
         return [JobRow(*row).job for row in found]
 

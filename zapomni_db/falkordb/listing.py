@@ -9,6 +9,7 @@ from typing import Any
 
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.falkordb.client import FalkorDBClient
+from zapomni_db.falkordb.cypher import limited
 from zapomni_db.falkordb.filters import conditions, second_of
 from zapomni_db.falkordb.memories import read, state_of
 from zapomni_db.falkordb.transaction import Workspace, read_workspace, workspace_id
@@ -45,7 +46,7 @@ async def list_page(
     found: list[list[Any]] = []
     for first, end in _parts(workspace, order, last, limit):
         left = limit + 1 - len(found)
-        found += await client.read(statement, {**given, "first": first, "last": end, "limit": left})
+        found += await client.read(statement, {**given, "first": first, "last": end, "limit": limited(left)})
         if len(found) > limit:
             break
     uids = [uid for uid, _, _ in found[:limit]]

@@ -27,6 +27,7 @@ class Row:
     seq: int
     key: str | None
     own_key: str | None
+    key_text: str
     kind: str
     source: str
     author: str
@@ -96,13 +97,15 @@ class Memories:
         self._tx = tx
         self._rows: dict[str, Row] = {}
         self._before: dict[str, Row] = {}
+        self.inserted: set[str] = set()
+        """The uids of new memories."""
         tx.before_commit.append(self._write_changes)
 
     async def by_id(self, memory_id: str) -> Row | None:
         """A memory by its id."""
         if not values.is_text(memory_id):
             return None
-        uid = name_of("memory", self._tx.name, memory_id)
+        uid = memory_uid(self._tx.name, memory_id)
         if uid not in self._rows:
             self._take(await self._tx.read(f"MATCH (m:Memory {{uid: $uid}}) RETURN {_ROW}", uid=uid))
         return self._rows.get(uid)
@@ -114,10 +117,10 @@ class Memories:
             self._take(await self._tx.read(f"MATCH (m:Memory {{key: $key}}) RETURN {_ROW}", key=key))
         return next((row for row in self._rows.values() if row.key == key), None)
 
-    async def replaced_by(self, row: Row) -> list[Row]:
+    async def replaced_by(self, uid: str) -> list[Row]:
         """The memories that a memory took the place of."""
-        self._take(await self._tx.read(f"MATCH (m:Memory {{successor: $uid}}) RETURN {_ROW}", uid=row.uid))
-        return [one for one in self._rows.values() if one.successor == row.uid]
+        self._take(await self._tx.read(f"MATCH (m:Memory {{successor: $uid}}) RETURN {_ROW}", uid=uid))
+        return [one for one in self._rows.values() if one.successor == uid]
 
     def _take(self, found: Rows) -> None:
         for values_ in found:
@@ -132,6 +135,7 @@ class Memories:
     def insert(self, row: Row, text: str) -> None:
         """Write the node of a new memory."""
         self._rows[row.uid], self._before[row.uid] = row, replace(row)
+        self.inserted.add(row.uid)
         moment = {"moment": row.moment, "second": second_of(row.moment)}
         self._tx.write(_CREATE, {**row.properties(), **moment, "talk": talk_of(self._tx.name, row), "text": text})
         self._tx.workspace.kept += 1
@@ -146,14 +150,21 @@ class Memories:
             self._tx.write(body, {"uid": row.uid, **_chunks_of(row)})
 
     def record(self, row: Row, what: What, by: str = "") -> None:
+        """Write that something happened to a memory now into its history."""
+        self.record_event(row, Event(values.from_micros(self._tx.now), what, by))
+
+    def record_event(self, row: Row, event: Event) -> None:
         """Write an event into the history of a memory."""
         self._tx.workspace.event_seq += 1
-        event = {"memory": row.uid, "ws": row.ws, "number": self._tx.workspace.event_seq}
-        self._tx.write(_RECORD, {**event, "at": self._tx.now, "what": what, "by": values.check_text("by", by)})
+        at, by = values.checked_micros("events", event.at), values.check_text("by", event.by)
+        number = self._tx.workspace.event_seq
+        self._tx.write(
+            _RECORD, {"memory": row.uid, "ws": row.ws, "number": number, "at": at, "what": event.what, "by": by}
+        )
 
     async def _write_changes(self) -> None:
         """Write what changed, at the end of the transaction."""
-        from zapomni_db.falkordb.graph.record import settle
+        from zapomni_db.falkordb.graph.timeline import settle
 
         for uid, row in self._rows.items():
             before = self._before[uid]
@@ -292,7 +303,7 @@ async def purge(tx: Transaction, memory_ids: Sequence[str]) -> int:
     found = [await memories.by_id(memory_id) for memory_id in dict.fromkeys(memory_ids)]
     gone = [row for row in found if row and row.deleted_at is not None]
     for row in gone:
-        for replaced in await memories.replaced_by(row):
+        for replaced in await memories.replaced_by(row.uid):
             _delete(tx, replaced, "")
         await forget_memory(tx, row)
         memories.purge(row)
@@ -303,9 +314,16 @@ async def get(client: FalkorDBClient, workspace: str, memory_id: str, key: str) 
     """A memory by its id, or by its key, hidden or not."""
     if not values.is_text(workspace):
         return None
-    which = f"key: '{key_name(workspace, key)}'" if key else f"uid: '{name_of('memory', workspace, memory_id)}'"
-    found = await read(client, workspace, f"MATCH (m:Memory {{{which}}})", {})
+    if key:
+        found = await read(client, workspace, "MATCH (m:Memory {key: $key})", {"key": key_name(workspace, key)})
+    else:
+        found = await read(client, workspace, "MATCH (m:Memory {uid: $uid})", {"uid": memory_uid(workspace, memory_id)})
     return found[0] if found else None
+
+
+def memory_uid(workspace: str, memory_id: str) -> str:
+    """The `uid` of a memory."""
+    return name_of("memory", workspace, memory_id)
 
 
 def key_name(workspace: str, key: str) -> str:
@@ -315,27 +333,28 @@ def key_name(workspace: str, key: str) -> str:
 
 async def read(client: FalkorDBClient, workspace: str, match: str, parameters: Mapping[str, Any]) -> list[Memory]:
     """The whole memories `m` that a pattern matches, in its order."""
-    found = await client.read(f"{match} {_WHOLE}", parameters)
-    return [_memory(workspace, dict(zip(_READ, row, strict=True))) for row in found]
+    nodes = [dict(zip(_READ, row, strict=True)) for row in await client.read(f"{match} {_WHOLE}", parameters)]
+    replaced: dict[str, list[str]] = {}
+    for uid, memory_id, _ in await client.read(_REPLACED, {"uids": [node["uid"] for node in nodes]}) if nodes else ():
+        replaced.setdefault(uid, []).append(memory_id)
+    return [_memory(workspace, node, replaced.get(node.pop("uid"), ())) for node in nodes]
 
 
 async def history(client: FalkorDBClient, workspace: str, memory_id: str) -> list[Event]:
     """What happened to a memory."""
-    found = await client.read(_HISTORY, {"uid": name_of("memory", workspace, memory_id)})
+    found = await client.read(_HISTORY, {"uid": memory_uid(workspace, memory_id)})
     return [Event(values.from_micros(at), what, by) for at, what, by in found]
 
 
 _READ = (
-    *("id", "kind", "text", "metadata", "tags", "source", "author", "conversation", "timestamp", "created_at"),
-    *("deleted_at", "replaced_by", "chunks", "role", "replaces"),
+    *("uid", "id", "kind", "text", "metadata", "tags", "source", "author", "conversation", "timestamp", "created_at"),
+    *("deleted_at", "replaced_by", "chunks", "role", "key_text"),
 )
-_WHOLE = f"""
-WITH m CALL {{ WITH m OPTIONAL MATCH (o:Memory {{successor: m.uid}}) WITH o ORDER BY o.seq RETURN collect(o.id) AS replaces }}
-RETURN {", ".join(f"m.{name} AS {name}" for name in _READ[:-1])}, replaces
-"""
+_WHOLE = f"RETURN {', '.join(f'm.{name} AS {name}' for name in _READ)}"
+_REPLACED = "UNWIND $uids AS uid MATCH (m:Memory {successor: uid}) RETURN uid, m.id, m.seq ORDER BY m.seq"
 
 
-def _memory(workspace: str, node: dict[str, Any]) -> Memory:
+def _memory(workspace: str, node: dict[str, Any], replaces: Sequence[str]) -> Memory:
     return Memory(
         workspace=workspace,
         metadata=values.from_json(node.pop("metadata")),
@@ -343,6 +362,7 @@ def _memory(workspace: str, node: dict[str, Any]) -> Memory:
         timestamp=values.from_micros_or_none(node.pop("timestamp")),
         created_at=values.from_micros(node.pop("created_at")),
         deleted_at=values.from_micros_or_none(node.pop("deleted_at")),
-        replaces=tuple(node.pop("replaces")),
+        replaces=tuple(replaces),
+        key=node.pop("key_text"),
         **node,
     )

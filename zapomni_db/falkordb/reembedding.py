@@ -5,11 +5,11 @@ from functools import partial
 
 from zapomni_db.arrays import Vector
 from zapomni_db.errors import EmbedderMismatchError
-from zapomni_db.falkordb.add import check_vector, describe, terms_of
+from zapomni_db.falkordb.add import check_vector, describe, serve, terms_of
 from zapomni_db.falkordb.chunks import FOUND, found, public_number, uid_of
 from zapomni_db.falkordb.client import FalkorDBClient, Rows
 from zapomni_db.falkordb.transaction import Transaction, Transactions, read_workspace, vector_property, workspace_id
-from zapomni_db.records import ChunkFound, EmbedderIdentity
+from zapomni_db.records import ChunkFound, EmbedderIdentity, VectorWeight
 
 _BATCH = 1000  # chunks whose old vectors are forgotten at once: others wait for it
 
@@ -24,7 +24,6 @@ _OUTDATED = " AND c.analyser <> $analyser"
 _KEPT = "UNWIND $uids AS uid MATCH (c:Chunk {uid: uid}) RETURN uid, c.length, c.live IS NOT NULL AS live"
 _FILL = "MATCH (c:Chunk {{uid: r.uid}}) SET c.{} = vecf32(r.vector)"
 _FILL_SERVING = _FILL + ", c.pending = NULL"
-_EMBEDDED = "MATCH (c:Chunk) WHERE c.pending = r.ws SET c.pending = NULL"
 _FORGET = "MATCH (c:Chunk) WHERE c.ws = $ws AND c.{0} IS NOT NULL WITH c LIMIT $limit SET c.{0} = NULL RETURN count(c)"
 _REPLACE_TERMS = """
 MATCH (c:Chunk {uid: r.uid}) SET c.length = r.length, c.words = r.words, c.analyser = r.analyser,
@@ -58,6 +57,13 @@ class FalkorDBVectors:
         while await self._forget_some(workspace):
             pass
 
+    async def weight(self, workspace: str, embedder: EmbedderIdentity) -> VectorWeight | None:
+        there = await read_workspace(self._client, workspace_id(workspace))
+        return there.weights[there.embedders.index(embedder)] if embedder in there.embedders else None
+
+    async def record_weight(self, workspace: str, embedder: EmbedderIdentity, weight: VectorWeight) -> None:
+        await self._transactions.run(workspace, partial(_record_weight, embedder=embedder, weight=weight))
+
     async def outdated(self, workspace: str, analyser: int, limit: int) -> tuple[list[tuple[int, ChunkFound]], int]:
         return await self._some(workspace, _OUTDATED, limit, analyser=analyser)
 
@@ -86,6 +92,11 @@ class FalkorDBVectors:
         return bool(others) and not await self._transactions.run(workspace, _release)
 
 
+async def _record_weight(tx: Transaction, embedder: EmbedderIdentity, weight: VectorWeight) -> None:
+    tx.workspace.weights[tx.workspace.register(embedder)] = weight
+    tx.touch()
+
+
 async def _release(tx: Transaction) -> bool:
     """Give the numbers of other embedders free; False if one of them has vectors."""
     there = tx.workspace
@@ -94,7 +105,7 @@ async def _release(tx: Transaction) -> bool:
             which = f" AND c.{vector_property(number)} IS NOT NULL"
             if (await tx.read(_COUNT.format(which)))[0][0]:
                 return False
-            there.embedders[number] = None
+            there.embedders[number] = there.weights[number] = None
     tx.touch()
     return True
 
@@ -119,8 +130,7 @@ async def _switch(tx: Transaction, embedder: EmbedderIdentity) -> None:
     ((left,),) = await tx.read(_COUNT.format(_WITHOUT.format(vector_property(number))))
     if left:
         raise EmbedderMismatchError(f"{left} chunks have no vector by {describe(embedder)} yet.")
-    tx.workspace.serving = number
-    tx.write(_EMBEDDED, {"ws": tx.ws})
+    serve(tx, number)
 
 
 async def _replace_terms(tx: Transaction, analyser: int, new: Sequence[tuple[int, Sequence[str]]]) -> None:

@@ -19,8 +19,8 @@ _PAUSE = 0.05
 
 INDEXES: Mapping[str, tuple[str, ...]] = {
     "Workspace": ("id",),
-    "Memory": ("ws", "uid", "key", "state", "facets", "talk", "replaced_by", "second", "seq"),
-    "Chunk": ("ws", "uid", "live", "terms", "facets", "second", "pending", "memory"),
+    "Memory": ("ws", "uid", "key", "state", "facets", "talk", "successor", "second", "seq"),
+    "Chunk": ("ws", "uid", "live", "terms", "facets", "second", "pending"),
     "Event": ("memory",),
     "Job": ("ws", "uid", "ready", "taken", "done_at"),
     "Entity": ("ws", "uid", "words"),
@@ -28,7 +28,7 @@ INDEXES: Mapping[str, tuple[str, ...]] = {
     "Session": ("ws", "uid"),
 }
 """Indexed properties by label. Never 0, false or empty: after a restart FalkorDB does not find those."""
-RELATIONSHIP_INDEXES: Mapping[str, tuple[str, ...]] = {"REL": ("uid",)}
+RELATIONSHIP_INDEXES: Mapping[str, tuple[str, ...]] = {"REL": ("uid", "block", "over")}
 UNIQUE: Mapping[str, tuple[str, ...]] = {
     "Workspace": ("id",),
     "Memory": ("uid", "key"),

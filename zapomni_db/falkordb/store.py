@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from zapomni_db import values
 from zapomni_db.errors import DatabaseError
-from zapomni_db.falkordb import memories, search
-from zapomni_db.falkordb.add import add
+from zapomni_db.falkordb import memories, origins, search
 from zapomni_db.falkordb.chunks import find as find_chunks
 from zapomni_db.falkordb.client import FalkorDBClient
 from zapomni_db.falkordb.graph.store import FalkorDBGraph
 from zapomni_db.falkordb.jobs import FalkorDBJobs
 from zapomni_db.falkordb.listing import list_page
 from zapomni_db.falkordb.reembedding import FalkorDBVectors
+from zapomni_db.falkordb.sessions import FalkorDBSessions
 from zapomni_db.falkordb.transaction import Transactions, read_workspace, workspace_id
 from zapomni_db.filters import NO_FILTER, Filter
 from zapomni_db.records import (
@@ -26,6 +25,7 @@ from zapomni_db.records import (
     Memory,
     NewMemory,
     Order,
+    Origin,
     Page,
     Question,
     State,
@@ -46,11 +46,14 @@ class FalkorDBStore:
         self._transactions = Transactions(client)
         self.jobs = FalkorDBJobs(client)
         self.graph = FalkorDBGraph(client, self._transactions)
-        self.sessions: Any = None
+        self.sessions = FalkorDBSessions(client, self._transactions)
         self.vectors = FalkorDBVectors(client, self._transactions)
 
     async def add(self, workspace: str, memories: Sequence[NewMemory]) -> list[Added]:
-        return await self._transactions.run(workspace, partial(add, new=memories))
+        return await self._transactions.run(workspace, partial(origins.add_all, new=memories))
+
+    async def origins(self, workspace: str, memory_ids: Sequence[str]) -> list[Origin]:
+        return await origins.read(self._client, workspace, memory_ids)
 
     async def get(self, workspace: str, memory_id: str = "", *, key: str = "") -> Memory | None:
         return await memories.get(self._client, workspace, memory_id, key)

@@ -18,7 +18,7 @@ from zapomni_db import values
 from zapomni_db.errors import StoreUnavailableError
 from zapomni_db.falkordb.client import ConflictError, FalkorDBClient, Rows
 from zapomni_db.falkordb.cypher import name_of
-from zapomni_db.records import EmbedderIdentity
+from zapomni_db.records import EmbedderIdentity, VectorWeight
 
 PATIENCE = 20.0
 """For how many seconds a write is tried again while others write."""
@@ -32,24 +32,32 @@ T = TypeVar("T")
 class Workspace:
     """The node of a workspace: its counters, and whose vectors its chunks have.
 
-    Chunks have a vector in a property `v0`, `v1`... for each embedder; `embedders` names the embedder of each number, and
-    `serving` is the number of the one that serves, -1 without any. `version` counts the writes, `kept` all memories; `memories`, `chunks` and
-    `length` (in terms) are those of live memories; `oldest` and `newest` bound the seconds of all memories.
+    Chunks have a vector in a property `v0`, `v1`... for each embedder; `embedders` names the embedder of each number,
+    `weights` has its weight, and `serving` is the number of the one that serves, -1 without any. `version` counts the writes,
+    `kept` all memories; `memories`, `chunks` and `length` (in terms) are those of live memories; `oldest` and `newest` bound
+    the seconds of all memories. `entities`, `mentions`, `facts` and `together` (co-mentions) are those of live memories.
     """
 
     version: int = 0
     memory_seq: int = 0
     chunk_seq: int = 0
     event_seq: int = 0
-    relation_seq: int = 0
+    fact_seq: int = 0
+    together_seq: int = 0
+    session_seq: int = 0
     kept: int = 0
     memories: int = 0
     chunks: int = 0
     length: int = 0
     oldest: int = 0
     newest: int = 0
+    entities: int = 0
+    mentions: int = 0
+    facts: int = 0
+    together: int = 0
     serving: int = -1
     embedders: list[EmbedderIdentity | None] = field(default_factory=list)
+    weights: list[VectorWeight | None] = field(default_factory=list)
 
     @property
     def embedder(self) -> EmbedderIdentity | None:
@@ -66,16 +74,17 @@ class Workspace:
         if identity not in self.embedders:
             free = self.embedders.index(None) if None in self.embedders else len(self.embedders)
             self.embedders[free : free + 1] = [identity]
+            self.weights[free : free + 1] = [None]
         return self.embedders.index(identity)
 
     def properties(self) -> dict[str, Any]:
         """The properties of the node."""
         fields = asdict(self)
-        fields["embedders"] = json.dumps([one and [one.name, one.model, one.dimension] for one in self.embedders])
-        return fields
+        return fields | {name: json.dumps([one and list(one.values()) for one in fields[name]]) for name in _LISTS}
 
 
 _FIELDS = tuple(one.name for one in fields(Workspace))
+_LISTS = {"embedders": EmbedderIdentity, "weights": VectorWeight}  # kept as JSON
 _READ = f"MATCH (w:Workspace {{id: $ws}}) RETURN {', '.join('w.' + name for name in _FIELDS)}"
 _BEGIN = """
 MERGE (w:Workspace {id: $ws}) ON CREATE SET w.name = $name, w.version = 0
@@ -99,7 +108,8 @@ async def read_workspace(client: FalkorDBClient, ws: str) -> Workspace:
     if not found:
         return Workspace()
     fields = dict(zip(_FIELDS, found[0], strict=True))
-    fields["embedders"] = [one and EmbedderIdentity(*one) for one in json.loads(fields["embedders"])]
+    for name, kind in _LISTS.items():
+        fields[name] = [one and kind(*one) for one in json.loads(fields[name])]
     return Workspace(**fields)
 
 

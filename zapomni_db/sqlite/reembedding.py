@@ -141,7 +141,9 @@ def _switch(connection: apsw.Connection, workspace: str, identity: EmbedderIdent
     embedder = vectors.register_embedder(connection, identity)
     left = one(connection, _COUNT, workspace, _shift(embedder))
     if left:
-        raise EmbedderMismatchError(f"{left} chunks have no vector by {vectors.describe(identity)} yet.")
+        raise EmbedderMismatchError(
+            f"{left} {'chunk has' if left == 1 else 'chunks have'} no vector by {vectors.describe(identity)} yet."
+        )
     vectors.set_serving(connection, workspace, embedder)
     memories.record_reload(connection, workspace)
 

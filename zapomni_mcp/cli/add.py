@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from zapomni_core.text.plural import counted
 from zapomni_mcp.cli.context import CommandContext, with_context
 from zapomni_mcp.cli.errors import InvalidRequest
 from zapomni_mcp.cli.options import TEXT, combined, json_object, shared_options
@@ -143,13 +144,15 @@ def show_progress(progress: Progress) -> None:
 
 def show_added(context: CommandContext, result: "MemoryResult") -> None:
     """Print what was stored."""
-    chunks = f"{result.chunks_created:,} chunk{'s' * (result.chunks_created != 1)}"
+    chunks = counted(result.chunks_created, "chunk")
     context.out.text(f"{HEADLINES[result.outcome]}: {result.memory_id} ({chunks})")
     context.out.text(one_line(result.text_preview))
     if result.replaced:
         context.out.text(f"It replaces {result.replaced}, which zapomni get still shows.")
     if result.moved_facts:
         context.out.text(f"{result.moved_facts}.")
+    if result.similar:
+        context.out.text(f"It says nearly the same as {result.similar}: to correct that one, add this with --replaces.")
     if result.entities_extracted is not None:
         context.out.text(_extracted(result))
     if result.vectors_later:
@@ -158,7 +161,8 @@ def show_added(context: CommandContext, result: "MemoryResult") -> None:
 
 def _extracted(result: "MemoryResult") -> str:
     if result.status == "success":
-        found = f"Extracted {result.entities_extracted} entities and {result.relationships_extracted} relations."
+        entities = counted(result.entities_extracted or 0, "entity", "entities")
+        found = f"Extracted {entities} and {counted(result.relationships_extracted or 0, 'relation')}."
         return f"{found} Left out {result.left_out:,} that are not in the text." if result.left_out else found
     why = f" {result.failure.message}" if result.failure else ""
     later = "" if result.job_id is None else f" Job {result.job_id} will extract them: see zapomni jobs."

@@ -301,7 +301,7 @@ async def _check_store(engine: MemoryEngine) -> list[Finding]:
     try:
         if problems := await engine.health():
             return [Finding("fail", "store", one, "fix that, then run: zapomni doctor") for one in problems]
-        if problems := await engine.check():
+        if engine.has_file_store and (problems := await engine.check()):
             fix = "restore a backup: zapomni restore-backup FILE"
             return [Finding("fail", "store", one, fix) for one in problems]
         stats = await engine.get_stats()
@@ -312,9 +312,16 @@ async def _check_store(engine: MemoryEngine) -> list[Finding]:
     except Exception as error:  # noqa: BLE001 (the store may be a plugin's)
         return [Finding("fail", "store", f"{type(error).__name__}: {error}", "ask the author of the store's plugin")]
     size = f"{stats.database_size_mb:.1f} MB"
-    intact = Finding("ok", "store", f"{stats.store} at {stats.location}, {size}; its data is intact")
+    detail = "its data is intact" if engine.has_file_store else describe_versions(stats)
+    found = Finding("ok", "store", f"{stats.store} at {stats.location}, {size}; {detail}")
+    warnings = [Finding("warn", "store", one, "change the settings of its server") for one in stats.store_warnings]
     chunks = [*_missing_vectors(without_vector), *_outdated_terms(outdated)]
-    return [intact, *_deleted_memories(stats), *chunks, *await _check_embedder(engine)]
+    return [found, *warnings, *_deleted_memories(stats), *chunks, *await _check_embedder(engine)]
+
+
+def describe_versions(stats: EngineStats) -> str:
+    """The versions of what a store runs on."""
+    return ", ".join(f"{name.removesuffix('_version')} {version}" for name, version in stats.store_details.items())
 
 
 def _deleted_memories(stats: EngineStats) -> Iterator[Finding]:

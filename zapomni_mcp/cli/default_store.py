@@ -13,15 +13,15 @@ async def memories_left(config: "Config") -> tuple[str, str] | None:
     from zapomni_core.config.shared_variables import SHARED
     from zapomni_core.providers import default_store_file
 
-    origin, file = config.origins["store"], default_store_file()
+    variable, file = config.origins["store"].split(",")[0], default_store_file()
     choosing = {one.variables[0] for one in SHARED if one.path == ("store",)}
-    if origin.split(",")[0] not in choosing or not file.exists():
+    if variable not in choosing or not file.exists():
         return None
     workspaces = await _workspaces(file)
     if not workspaces:
         return None
     url = shlex.quote(f"ZAPOMNI_STORE=sqlite://{file}")
-    problem = f"{file} holds memories (workspaces: {', '.join(workspaces)}), but {origin} chooses another store"
+    problem = f"{file} holds memories (workspaces: {', '.join(workspaces)}), but {variable} chooses another store"
     fix = f"env {url} zapomni export --workspace {shlex.quote(workspaces[0])} FILE, then zapomni import --workspace NAME FILE"
     return problem, fix
 

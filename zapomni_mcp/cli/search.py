@@ -223,4 +223,6 @@ def _stats_lines(stats: "EngineStats") -> list[str]:
     }
     if stats.jobs:
         rows["jobs"] = f"{stats.jobs.queued:,} queued, {stats.jobs.running:,} running, {stats.jobs.failed:,} failed"
+    if stats.store_warnings:
+        rows["warning"] = " ".join(stats.store_warnings)
     return [f"{key:<10} {value}" for key, value in rows.items()]

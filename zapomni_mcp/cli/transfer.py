@@ -3,9 +3,9 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 import click
@@ -86,16 +86,22 @@ def import_memories(context: CommandContext, file: Path | None) -> None:
     context.run(work)
 
 
-def _source(file: Path | None) -> Any:
-    """The file to read, to be entered. Standard input is taken before a plugin can read it."""
+def _source(file: Path | None) -> AbstractContextManager[BinaryIO]:
+    """The file to read, opened when it is entered. Standard input is taken before a plugin can read it."""
     if file is not None and str(file) != "-":
-        try:
-            return file.open("rb")
-        except OSError as error:
-            raise InvalidRequest(f"cannot read {file}: {error.strerror}") from None
+        return _opened(file)
     if sys.stdin is None or (file is None and sys.stdin.isatty()):
         raise click.UsageError("field required: file; give FILE, or - for standard input.")
     return nullcontext(sys.stdin.buffer)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    try:
+        with file.open("rb") as stream:
+            yield stream
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from None
 
 
 def _shown(progress: Progress, verb: str) -> "OnProgress":

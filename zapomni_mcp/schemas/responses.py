@@ -21,6 +21,7 @@ class _Kept(BaseModel):
         default="stored", description="New, there already, or brought back."
     )
     replaced: str | None = Field(default=None, description="The memory that this one corrects.")
+    similar: str | None = Field(default=None, description="Another memory that says nearly the same.")
     error: _NoError = None
 
 

@@ -21,6 +21,7 @@ _HEADLINES = {
     "existing": "Already remembered: the same text with the same metadata is kept once.",
     "restored": "This memory had been deleted; it is restored.",
 }
+SIMILAR = "Similar: memory {} says nearly the same; if this takes its place, add it again with replaces"
 _WAIT: dict[str, Any] = {
     "wait_for_completion": {
         "type": "boolean",
@@ -120,6 +121,8 @@ def _readable(result: MemoryResult) -> str:
         lines.append(f"Replaces: {result.replaced}, which get_memory still shows")
     if result.moved_facts:
         lines.append(f"Facts: {result.moved_facts}")
+    if result.similar:
+        lines.append(SIMILAR.format(result.similar))
     if result.entities_extracted is not None:
         lines.append(_of_entities(result))
     if result.vectors_later:
@@ -148,6 +151,8 @@ def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded |
     message = _HEADLINES[result.outcome]
     if result.moved_facts:
         message = f"{message} {result.moved_facts}."
+    if result.similar:
+        message = f"{message} {SIMILAR.format(result.similar)}."
     kept: dict[str, Any] = {
         "episode_id": result.memory_id,
         "memory_id": result.memory_id,
@@ -155,6 +160,7 @@ def _structured(result: MemoryResult) -> AddMemoryResponse | AddMemoryDegraded |
         "text_preview": result.text_preview,
         "outcome": result.outcome,
         "replaced": result.replaced,
+        "similar": result.similar,
     }
     if result.status == "success":
         read = {

@@ -73,7 +73,8 @@ def _doing(state: Mapping[str, Any]) -> str:
 def _degraded(stats: EngineStats) -> list[str]:
     """What does not work, a sentence each."""
     failed = [one for one in stats.plugins if one["state"] == "failed"]
-    return [f"Plugin {one['name']} failed at {one['stage']}: {one['cause']} (fix: {one['fix']})" for one in failed]
+    plugins = [f"Plugin {one['name']} failed at {one['stage']}: {one['cause']} (fix: {one['fix']})" for one in failed]
+    return [*stats.store_warnings, *plugins]
 
 
 def _statistics(stats: EngineStats) -> Statistics:

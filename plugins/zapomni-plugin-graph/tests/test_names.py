@@ -171,10 +171,10 @@ async def test_the_extractor_says_who_extracted():
     assert found.extractor == extractor.name == "names"
 
 
-@pytest.mark.parametrize(("piece", "size"), [(NOTE, 1_000_000), *((piece, 200_000) for piece in HARD)])
+@pytest.mark.parametrize(("piece", "size"), [(NOTE, 200_000), *((piece, 50_000) for piece in HARD)])
 def test_work_grows_with_the_length_of_a_text_and_not_faster(piece, size):
     few, many = (_work(piece, size) for size in (size // 10, size))
-    assert many < 40 * few + 1  # ten times the length; a hundred times the work would be quadratic
+    assert many < 40 * few + 0.2  # ten times the length; a hundred times the work would be quadratic
 
 
 def _work(piece, size):

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from zapomni_core.plugin import counted
 from zapomni_plugin_sessions.responses import DocumentAnswer, MessageAnswer
 
 
@@ -18,13 +19,13 @@ def one_line(text: str) -> str:
 def format_message(message: MessageAnswer) -> str:
     """The messages with their roles and times."""
     left = message.total_chars - len(message.content)
-    more = f" … [{left:,} more characters: get_memory {message.message_id}]" if left else ""
+    more = f" … [{counted(left, 'more character')}: get_memory {message.message_id}]" if left else ""
     return f"{message.role} ({minute(message.created_at)}): {message.content}{more}"
 
 
 def format_document(number: int, document: DocumentAnswer) -> str:
     """A document with its id and how much of it is shown."""
     score = "" if document.score is None else f"{document.score:.2f}"
-    part = f"{document.total_chars:,} characters" if document.total_chars > len(document.content) else ""
+    part = counted(document.total_chars, "character") if document.total_chars > len(document.content) else ""
     about = [document.document_id, f"{document.created_at:%Y-%m-%d}", score, part]
     return f"[{number}] {' · '.join(one for one in about if one)}\n{document.content.strip()}"

@@ -33,7 +33,7 @@ def test_a_name_that_nobody_offers_is_told_with_the_nearest():
 
 
 def test_a_name_that_is_like_no_other_is_told_with_all_there_are():
-    with pytest.raises(ConfigurationError, match=r"'oracle'; there are: sqlite$"):
+    with pytest.raises(ConfigurationError, match=r"'oracle'; there are: sqlite, falkordb, falkordbs$"):
         Providers(BUILT_IN).get("store", "oracle")
     with pytest.raises(ConfigurationError, match=r"there are: none$"):
         Providers().get("embedder", "default")

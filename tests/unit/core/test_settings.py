@@ -79,6 +79,15 @@ def test_a_relative_path_of_sqlite_is_refused_and_the_right_form_shown(path):
 
 
 @pytest.mark.parametrize(
+    "url", ["falkordb://", "falkordb://h:x/g", "falkordbs://u:hunter2@h:70000/g", "falkordb://h/a/b"]
+)
+def test_a_falkordb_that_cannot_be_one_is_refused(url):
+    problem = rules(store=url)["store"]
+    assert "must" in problem
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(
     "value", ["memory.db", "/var/memory.db", "SQLITE:///m.db", "sqlite:/m.db", "1x://", "", "a\n://x"]
 )
 def test_a_store_that_is_no_url_is_refused(value):

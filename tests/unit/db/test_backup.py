@@ -57,12 +57,12 @@ def spoil_a_text(path):
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda path: overwrite(path, path.stat().st_size // 2 // 4096 * 4096, 60 * 4096), spoil_a_text],
+    [lambda path: overwrite(path, path.stat().st_size // 2 // 4096 * 4096, 20 * 4096), spoil_a_text],
     ids=["pages", "text"],
 )
 async def test_a_backup_of_a_damaged_store_never_takes_the_place_of_a_good_one(path, tmp_path, damage):
     store = SQLiteStore(path)
-    await asyncio.gather(*(put(store, sample_memory(f"{n} " + "long " * 500), "default") for n in range(200)))
+    await asyncio.gather(*(put(store, sample_memory(f"{n} " + "long " * 500), "default") for n in range(60)))
     (tmp_path / "backups").mkdir()
     target = tmp_path / "backups" / "good.db"
     await store.backup(target)

@@ -35,7 +35,7 @@ def random_memory(chance, number, replaces):
     )
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 async def test_whatever_happens_a_store_that_followed_proposes_what_a_new_one_does(tmp_path, seed):
     chance = random.Random(seed)
     writing, following = SQLiteStore(tmp_path / "memory.db"), SQLiteStore(tmp_path / "memory.db")

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,10 +11,10 @@ from zapomni_db.entity_names import SHORTEST_BEGINNING, key_of, name_score, word
 from zapomni_db.errors import InvalidInputError
 from zapomni_db.facts import MOST_ALSO_CURRENT, MOST_EVIDENCE, entity_uid, uid_of
 from zapomni_db.falkordb.client import FalkorDBClient
-from zapomni_db.falkordb.cypher import name_of
-from zapomni_db.falkordb.graph.subgraph import indexed_beginning, indexed_word
+from zapomni_db.falkordb.cypher import limited, name_of
+from zapomni_db.falkordb.graph.subgraph import BLOCK, block_of, indexed_beginning, indexed_word
 from zapomni_db.falkordb.memories import state_of
-from zapomni_db.falkordb.transaction import workspace_id
+from zapomni_db.falkordb.transaction import read_workspace, workspace_id
 from zapomni_db.records import MENTIONED_WITH, Direction, Entity, Evidence, GraphCounts, Relation, Surroundings
 from zapomni_db.values import check_text, checked_micros, from_json, from_micros_or_none, is_text
 
@@ -139,16 +139,16 @@ _ENDS: dict[Direction, str] = {
     "both": "",
 }
 _ALSO_CURRENT = f"""
-UNWIND $uids AS uid MATCH (e:Entity)-[r:REL {{uid: uid}}]->() WHERE r.until IS NULL OR r.until > $now
-WITH DISTINCT e, r.type AS type
+UNWIND $uids AS uid MATCH ()-[r:REL {{uid: uid}}]->() WHERE r.until IS NULL OR r.until > $now
+WITH DISTINCT startNode(r) AS e, r.type AS type
 MATCH (e)-[x:REL]->(o:Entity) WHERE x.type = type AND x.evidence > 0 AND {_IS_CURRENT} AND NOT x.uid IN $uids
 WITH x, e AS s, o RETURN {_RELATION} ORDER BY evidence DESC, latest DESC, number DESC LIMIT $limit
 """
 _FACTS = f"""
-MATCH (s:Entity {{ws: $ws}})-[x:REL]->(o:Entity) WHERE x.number > $after AND x.evidence > 0 AND x.type <> $mentioned
-WITH x, s, o ORDER BY x.number LIMIT $limit RETURN {_RELATION} ORDER BY number
+MATCH ()-[x:REL {{block: $block}}]->() WHERE x.number > $after AND x.evidence > 0
+WITH x ORDER BY x.number LIMIT $limit WITH x, startNode(x) AS s, endNode(x) AS o RETURN {_RELATION} ORDER BY number
 """
-_NUMBER = "MATCH (s:Entity)-[x:REL {uid: $uid}]->() WHERE s.ws = $ws RETURN x.number"
+_NUMBER = "MATCH ()-[x:REL {uid: $uid}]->() WHERE startNode(x).ws = $ws RETURN x.number"
 
 
 async def related(client: FalkorDBClient, workspace: str, names: Sequence[str], wanted: Wanted) -> Surroundings:
@@ -160,7 +160,7 @@ async def related(client: FalkorDBClient, workspace: str, names: Sequence[str], 
     for distance in range(1, wanted.depth + 1):
         if not frontier or len(taken) >= wanted.limit:
             break
-        more = {"frontier": sorted(frontier), "limit": wanted.limit + len(taken)}
+        more = {"frontier": sorted(frontier), "limit": limited(wanted.limit + len(taken))}
         found = await client.read(f"{_AROUND} {which} {_STRONGEST}", asked | more)
         level = [row for row in found if row[0] not in taken]
         for row in level[: wanted.limit - len(taken)]:
@@ -178,9 +178,14 @@ async def facts(client: FalkorDBClient, workspace: str, after: str, limit: int) 
     start = await client.read(_NUMBER, {"uid": after, "ws": ws}) if uid_of(after) else []
     if after and not start:
         raise InvalidInputError("after must be the id of the last fact of the page before")
-    number = start[0][0] if start else 0
-    asked = {"ws": ws, "after": number, "mentioned": MENTIONED_WITH, "limit": max(0, limit)}
-    return await _read(client, workspace, await client.read(_FACTS, asked), None)
+    number, last = (start[0][0] if start else 0), (await read_workspace(client, ws)).fact_seq
+    found: list[Sequence[Any]] = []
+    for first in range(number - number % BLOCK, last + 1, BLOCK):
+        asked = {"block": block_of(ws, first), "after": number, "limit": limited(limit - len(found))}
+        found += await client.read(_FACTS, asked)
+        if len(found) >= limit:
+            break
+    return await _read(client, workspace, found, None)
 
 
 async def also_current(client: FalkorDBClient, workspace: str, relations: Sequence[str], now: int) -> list[Relation]:
@@ -213,8 +218,9 @@ def _now() -> int:
 
 _COLUMNS = 10  # of a relation, before those of its entities
 _NEWEST = 5 * MOST_EVIDENCE  # some may say the same with other dates
+# WITH makes the planner look each memory up; it would join with all of them.
 _EVIDENCE = f"""
-UNWIND $uids AS uid MATCH (v:Evidence {{relation: uid}}) MATCH (m:Memory {{uid: v.memory}}) WHERE m.state = $live
+UNWIND $uids AS uid MATCH (v:Evidence {{relation: uid}}) WITH uid, v MATCH (m:Memory {{uid: v.memory}}) WHERE m.state = $live
 WITH uid, v, m ORDER BY m.seq DESC, v.number
 WITH uid, collect([m.id, v.quote, v.start, v.end, v.extractor, v.basis])[..{_NEWEST}] AS pieces RETURN uid, pieces
 """
@@ -255,12 +261,7 @@ def _relation(row: Sequence[Any], pieces: Sequence[Sequence[Any]], at: int | Non
 
 # How much there is, and what was read.
 
-_ENTITIES = "MATCH (e:Entity {ws: $ws}) WHERE e.memories > 0 RETURN count(e), sum(e.mentions)"
-_COUNTED = f"""
-MATCH (e:Entity {{ws: $ws}})-[x:REL]->() WHERE x.evidence > 0
-RETURN x.type = $mentioned AS together, {_IS_CURRENT} AS current, count(x)
-"""
-_MEMORIES = "MATCH (m:Memory) WHERE m.state = $live RETURN count(m)"
+_ENDED = "MATCH ()-[x:REL {over: $ws}]->() WHERE x.until <= $now AND x.type <> $mentioned RETURN count(x)"
 _READ = "MATCH (m:Memory) WHERE m.state = $live UNWIND m.readers AS extractor RETURN extractor, count(m)"
 _UNREAD = """
 MATCH (m:Memory) WHERE m.state = $live AND m.seq > $after AND NOT $extractor IN coalesce(m.readers, [])
@@ -282,19 +283,18 @@ RETURN entities, count(DISTINCT v.relation)
 async def counts(client: FalkorDBClient, workspace: str) -> GraphCounts:
     """The figures of a workspace."""
     ws = workspace_id(check_text("workspace", workspace))
-    here: Mapping[str, Any] = {"ws": ws, "live": state_of(ws, "live")}
-    ((entities_, mentions),) = await client.read(_ENTITIES, {"ws": ws})
-    found = await client.read(_COUNTED, {"ws": ws, "now": _now(), "mentioned": MENTIONED_WITH})
-    counted = {(together, current): count for together, current, count in found}
-    ((memories,),) = await client.read(_MEMORIES, here)
+    here = {"live": state_of(ws, "live")}
+    counted = await read_workspace(client, ws)
+    ((ended,),) = await client.read(_ENDED, {"ws": ws, "now": _now(), "mentioned": MENTIONED_WITH})
+    read = {extractor: count for extractor, count in await client.read(_READ, here)}  # noqa: C416
     return GraphCounts(
-        entities=entities_,
-        facts=counted.get((False, True), 0),
-        ended=counted.get((False, False), 0),
-        together=counted.get((True, True), 0) + counted.get((True, False), 0),
-        mentions=int(mentions or 0),
-        memories=memories,
-        read={extractor: count for extractor, count in await client.read(_READ, here)},  # noqa: C416
+        entities=counted.entities,
+        facts=counted.facts - ended,
+        ended=ended,
+        together=counted.together,
+        mentions=counted.mentions,
+        memories=counted.memories,
+        read=read,
     )
 
 
@@ -316,7 +316,7 @@ async def unread(
         "live": state_of(workspace_id(workspace), "live"),
         "extractor": check_text("extractor", extractor),
         "after": await _seq(client, workspace, after),
-        "limit": limit,
+        "limit": limited(limit),
     }
     found = await client.read(_UNREAD, asked)
     ((count,),) = await client.read(_UNREAD_COUNT, asked)

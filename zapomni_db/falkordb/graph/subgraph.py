@@ -13,6 +13,7 @@ from zapomni_db.falkordb.client import FalkorDBClient
 from zapomni_db.falkordb.cypher import name_of
 from zapomni_db.falkordb.memories import Row, memories_of
 from zapomni_db.falkordb.transaction import Transaction
+from zapomni_db.records import MENTIONED_WITH
 
 Spelling = tuple[str, str, str]  # uid of the entity, name, type
 
@@ -93,6 +94,11 @@ class RelationNode:
     evidence: int = 0
     until: int | None = None
     is_new: bool = True
+
+    @property
+    def is_together(self) -> bool:
+        """Whether it only says that both are mentioned together."""
+        return self.type == MENTIONED_WITH
 
     def is_current(self, now: int) -> bool:
         """Whether it is shown and not over."""
@@ -194,15 +200,17 @@ class Subgraph:
 
     async def speech(self, row: Row) -> Speech:
         """What a memory says."""
-        if row.uid not in self.speeches:
-            speech = self.speeches[row.uid] = Speech(row)
+        if row.uid in self.speeches:
+            return self.speeches[row.uid]
+        speech = self.speeches[row.uid] = Speech(row)
+        if row.uid not in memories_of(self.tx).inserted:
             speech.readers, mentions, said = await read_speech(self.tx.client, row.uid)
             for extractor, entity, name, kind, places in mentions:
                 speech.mentions.setdefault(extractor, {})[entity, name, kind] = places
             for extractor, piece in said:
                 speech.evidence.setdefault(extractor, []).append(piece)
-            speech.remember(was_live=memories_of(self.tx).was_live(row))
-        return self.speeches[row.uid]
+        speech.remember(was_live=memories_of(self.tx).was_live(row))
+        return speech
 
     async def look_up(self, uids: Iterable[str]) -> None:
         """Read those entities of these that are there."""
@@ -266,6 +274,14 @@ def subgraph_of(tx: Transaction) -> Subgraph:
         tx.state["graph"] = Subgraph(tx)
     found: Subgraph = tx.state["graph"]
     return found
+
+
+BLOCK = 1000  # facts whose numbers make one block
+
+
+def block_of(ws: str, number: int) -> str:
+    """The block of facts that a number is in, as it is indexed: pages of facts are read by blocks."""
+    return f"{ws}/{number // BLOCK}"
 
 
 def indexed_words(ws: str, key: str) -> list[str]:

@@ -9,7 +9,6 @@ import apsw
 from zapomni_db import facts as given
 from zapomni_db import values
 from zapomni_db.entity_names import words_of
-from zapomni_db.errors import MemoryNotFoundError
 from zapomni_db.evidence import Text
 from zapomni_db.facts import NOTHING, QUOTE, Named, Said, Stated, entity_uid, relation_uid
 from zapomni_db.records import STATED, Extraction, FactsStated, NewFact
@@ -99,11 +98,8 @@ SELECT 1 FROM evidence WHERE relation = ? AND memory = ? AND stated_at IS NOT NU
 def _live(connection: apsw.Connection, workspace: str, memory_id: str) -> Row:
     row = memories.find(connection, workspace, memory_id)
     if row is None:
-        raise MemoryNotFoundError(f"there is no memory {memory_id[:100]!a} in this workspace")
-    if row.deleted_at is not None:
-        raise MemoryNotFoundError(f"memory {row.uid} is deleted; restore it to state facts of it")
-    if row.replaced_by is not None:
-        raise MemoryNotFoundError(f"memory {row.uid} was replaced by {row.replaced_by}; state facts of that one")
+        raise given.unknown_memory(memory_id)
+    given.check_live(row.uid, is_deleted=row.deleted_at is not None, replaced_by=row.replaced_by)
     return row
 
 

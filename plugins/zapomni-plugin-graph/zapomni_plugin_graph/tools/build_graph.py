@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
-from zapomni_core.plugin import ErrorResponse, MemoryEngine, current_call
+from zapomni_core.plugin import ErrorResponse, MemoryEngine, counted, current_call
 from zapomni_core.plugin.jobs import Job
 from zapomni_plugin_graph.formatting import kind_of_error, memories, not_extracted, size_of
 from zapomni_plugin_graph.job import build_job
@@ -143,7 +143,7 @@ def _why(job: Job, llm: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failed(job: Job) -> tuple[str, BaseModel]:
-    message = f"The graph could not be built: job {job.id} failed {job.attempts} times, last with {kind_of_error(job)}."
+    message = f"The graph could not be built: job {job.id} failed {counted(job.attempts, 'time')}, last with {kind_of_error(job)}."
     suggestion = "The server's log has the details. Call build_graph again when the cause is removed."
     response = ErrorResponse(
         message=message,

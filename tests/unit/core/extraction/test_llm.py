@@ -6,7 +6,7 @@ import logging
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.growth import is_linear_when_awaited
@@ -383,6 +383,7 @@ class Told:
         """There is nothing to close."""
 
 
+@settings(max_examples=50)
 @given(
     st.lists(WORDS | st.text(max_size=5), max_size=12).map(" ".join),
     st.lists(st.builds(entity, WORDS | st.text(), st.text(), WORDS), max_size=5),

@@ -33,14 +33,14 @@ documents = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.dictionaries(names, documents, max_size=5))
 def test_what_the_fast_check_accepts_the_meta_schema_accepts_too(schema):
     if schemas._certainly_valid(schema, schema, 0):
         Draft202012Validator.check_schema(schema)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.dictionaries(names, documents, max_size=5))
 def test_a_schema_that_is_accepted_can_be_used_and_one_that_the_meta_schema_refuses_is_refused(schema):
     try:

@@ -256,7 +256,7 @@ def test_a_counter_that_sees_no_tokens_does_not_make_endless_chunks():
     assert max(part.end - part.start for part in chunk(text, tokens=lambda text: 0)) < 4000
 
 
-@pytest.mark.parametrize("text", ["x" * 1_000_000, "\n" * 1_000_000, "." * 300_000, "# " * 300_000, "```\n" * 100_000])
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "\n" * 300_000, "." * 100_000, "# " * 100_000, "```\n" * 50_000])
 def test_a_very_large_text_is_cut(text):
     parts = chunk(text, tokens=guess_tokens)
     assert "".join(text[part.fresh : part.end] for part in parts) == text
@@ -307,7 +307,7 @@ def test_a_very_large_text_is_cut(text):
     ],
 )
 def test_the_work_grows_with_the_length_of_the_text_and_no_faster(unit, language):
-    assert is_linear(lambda text: chunk(text, tokens=guess_tokens, language=language), unit, 10_000)
+    assert is_linear(lambda text: chunk(text, tokens=guess_tokens, language=language), unit, 5_000)
 
 
 def beginnings(text, language, size=30):

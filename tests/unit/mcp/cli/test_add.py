@@ -131,4 +131,4 @@ def test_adding_says_what_became_of_it_while_the_language_model_is_away(zapomni,
 def test_adding_says_how_many_entities_were_extracted(zapomni, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "names")
     result = zapomni("add", "Today Ada Lovelace works at Babbage Engines.")
-    assert "2 entities and 1 relations" in result.output
+    assert "2 entities and 1 relation" in result.output

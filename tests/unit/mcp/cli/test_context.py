@@ -19,6 +19,7 @@ ALL = [
     ["purge", "--yes"],
     ["stats"],
     ["backup", "copy.db"],
+    ["export", "memories.jsonl"],
     ["reindex"],
 ]
 

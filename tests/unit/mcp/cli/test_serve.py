@@ -1,5 +1,6 @@
 """Serving, in a process of its own, as a client starts it."""
 
+import asyncio
 import json
 import os
 import pty
@@ -8,6 +9,10 @@ import subprocess
 import sys
 
 import pytest
+
+from tests.servers import free_port
+from zapomni_core.testing.samples import put, sample_memory
+from zapomni_db.sqlite import SQLiteStore
 
 from .conftest import broken, finish, shown_on_a_terminal
 
@@ -216,3 +221,27 @@ def test_on_a_terminal_it_says_what_it_waits_for(start):
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0
     os.close(master)
+
+
+def test_memories_in_the_default_store_are_named_where_a_falkordb_host_chooses_another(start, run, home, monkeypatch):
+    """And where nothing answers there, calls fail and nothing is stored elsewhere."""
+    file = home / "data" / "zapomni" / "memory.db"
+    store = SQLiteStore(file)
+    asyncio.run(put(store, sample_memory("left")))
+    asyncio.run(store.close())
+    monkeypatch.setenv("FALKORDB_HOST", "127.0.0.1")
+    monkeypatch.setenv("FALKORDB_PORT", str(free_port()))
+    requests = [*HANDSHAKE, call("add_memory", text="The ferry leaves at nine.")]
+    code, output, errors = finish(start("serve"), "".join(json.dumps(one) + "\n" for one in requests))
+    assert code == 0
+    (left,) = [json.loads(line) for line in errors.splitlines() if "memories_left" in line]
+    assert str(file) in left["problem"]
+    assert "zapomni import" in left["fix"]
+    (answer,) = [json.loads(line)["result"] for line in output.splitlines() if '"isError"' in line]
+    assert answer["isError"]
+    monkeypatch.setenv("FALKORDB_HOST", "")
+    assert json.loads(run("stats", "--json").stdout)["total_memories"] == 1
+
+
+def call(name, **arguments):
+    return {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}}

@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 
 import pytest
 
-from tests.unit.mcp.cli.conftest import finish, on_a_terminal
+from tests.unit.mcp.cli.conftest import finish, shown_on_a_terminal
 
 
 @pytest.fixture
@@ -67,12 +68,12 @@ def test_an_export_does_not_overwrite_the_store(zapomni, document, filled):
     assert document("get", filled[1])["text"] == "new word"
 
 
-def test_what_only_a_person_can_decide_is_asked_for(zapomni, filled, start, embedders):
+def test_what_only_a_person_can_decide_is_asked_for(zapomni, filled, zapomni_on_terminal):
     assert zapomni("export", "--json").exit_code == 2
     assert zapomni("import", "missing.jsonl").exit_code == 2
-    code, _, errors = on_a_terminal(start, "--plugin", embedders, "import")
-    assert code == 2
-    assert "file" in errors
+    result = zapomni_on_terminal("import")
+    assert result.exit_code == 2
+    assert "field required: file" in result.stderr
 
 
 def test_a_broken_line_is_named_with_what_was_imported_before(zapomni, filled):
@@ -113,6 +114,18 @@ def test_an_import_that_is_killed_is_continued(zapomni, document, start, embedde
     assert (result["stored"], result["existing"]) == (300 - there, there)
     listed = zapomni("list", "--workspace", "garden", "--json", "--limit", "100").stdout
     assert len(json.loads(listed)["memories"]) == 100
+
+
+def test_progress_is_shown_on_a_terminal(zapomni, remember, start, embedders):
+    remember("word")
+    header, memory, end = zapomni("export").stdout.splitlines(keepends=True)
+    many = [
+        memory.replace('"id":"', f'"id":"{number}-').replace('"key":"', f'"key":"{number}-') for number in range(70)
+    ]
+    given = "".join([header, *many, end])
+    shown = shown_on_a_terminal(start, "--plugin", embedders, "import", "--workspace", "garden", "-", given=given)
+    assert re.search(r"imported \d+ of \d+ memories", shown)
+    assert "Imported" not in shown, "the result goes to standard output"
 
 
 def test_a_reader_that_goes_away_ends_an_export_quietly(start, embedders, zapomni, remember):

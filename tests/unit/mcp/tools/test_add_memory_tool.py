@@ -194,6 +194,15 @@ def test_format_error_generic(tool):
     assert headline_of(result) == "Error: An internal error occurred while processing your memory."
 
 
+async def test_a_similar_memory_is_named_with_what_to_do(tool):
+    tool.core_engine.add_memory.return_value = MemoryResult(MEMORY_ID, 1, "preview", similar="older")
+    result = await tool.execute({"text": "valid"})
+    assert "older" in text_of(result).splitlines()[-1]
+    assert "replaces" in text_of(result).splitlines()[-1]
+    assert result["structuredContent"]["similar"] == "older"
+    assert "replaces" in result["structuredContent"]["message"]
+
+
 async def test_the_memory_that_is_corrected_is_passed_only_when_given(tool, mock_memory_result):
     await tool.execute({"text": "valid", "replaces": "old"})
     tool.core_engine.add_memory.assert_called_once_with(text="valid", metadata={}, replaces="old")

@@ -1,0 +1,70 @@
+"""What a client gets of the tools: entries with `_meta`, and instructions built from what is really served."""
+
+import pytest
+
+from zapomni_core.host.registry import ToolRegistry, check_tool
+from zapomni_mcp.catalogue import instructions, tool_entry
+
+
+class Probe:
+    description = "A tool of the tests of the catalogue."
+    input_schema = {"type": "object", "properties": {}}  # noqa: RUF012 (never changed)
+
+    def __init__(self, name, **attributes):
+        self.name = name
+        vars(self).update(attributes)
+
+    async def execute(self, arguments):
+        return {}
+
+
+def served(*tools):
+    registry = ToolRegistry()
+    for plugin, tool in tools:
+        registry.register(tool, plugin=plugin)
+    return registry
+
+
+def test_each_tool_of_the_memory_and_one_of_each_plugin_says_when_to_call_it():
+    said = instructions(
+        served(
+            ("memory", Probe("find", instructions="Call find first.")),
+            ("memory", Probe("keep", instructions="Call keep later.")),
+            ("memory", Probe("count")),
+            ("guest", Probe("one", instructions="Call one now.")),
+            ("guest", Probe("two", instructions="Call two now.")),
+            ("other", Probe("three", instructions="Call three now.")),
+        )
+    )
+    assert said.endswith("Call find first. Call keep later. Call one now. Call three now.")
+
+
+def test_what_is_not_served_is_not_spoken_of():
+    assert "Call" not in instructions(served(("memory", Probe("count"))))
+
+
+def test_a_tool_with_another_name_is_spoken_of_by_it():
+    renamed = check_tool(Probe("find", instructions="Call find first."), taken=lambda _: False, name="my_find")
+    assert renamed.instructions == "Call my_find first."
+
+
+def test_the_meta_of_a_tool_stands_beside_its_plugin():
+    registry = served(("guest", Probe("one", meta={"anthropic/alwaysLoad": True, "zapomni/plugin": "liar"})))
+    assert tool_entry(registry.get("one"))["_meta"] == {"anthropic/alwaysLoad": True, "zapomni/plugin": "guest"}
+    assert "_meta" not in tool_entry(served(("", Probe("two"))).get("two"))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"meta": "always"}, "Tool meta must be a mapping"),
+        ({"meta": {1: "one"}}, "Tool meta must be a mapping"),
+        ({"meta": {"a": object()}}, "Tool meta must be a mapping"),
+        ({"instructions": "Call me. " * 30}, "Tool instructions too long"),
+        ({"instructions": "Call me."}, "Tool instructions too short"),
+        ({"instructions": 5}, "Tool instructions must be string"),
+    ],
+)
+def test_what_clients_could_not_be_sent_is_refused(attributes, said):
+    with pytest.raises(ValueError, match=said):
+        check_tool(Probe("one", **attributes), taken=lambda _: False)
