@@ -6,8 +6,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.e2e.stdio_server import start_servers, text_of
 
+from tests.e2e.stdio_server import start_servers, text_of
 from tests.unit.test_docs import ROOT, Reader, samples
 
 GUIDE = ROOT / "docs" / "guides" / "falkordb.md"
