@@ -27,7 +27,7 @@ def test_the_commands_of_the_guide_do_what_it_shows(falkordb_url, tmp_path):
     page.write_text(
         text.replace(SHOWN, falkordb_url)
         .replace("/zapomni,", f"/{graph},")
-        .replace("<!-- with a server -->", "<!-- run -->")
+        .replace("<!-- run on FalkorDB -->", "<!-- run -->")
     )
     bin_folder = Path(sys.executable).parent
     reader = Reader(tmp_path, bin_folder)
@@ -36,7 +36,7 @@ def test_the_commands_of_the_guide_do_what_it_shows(falkordb_url, tmp_path):
 
 
 def test_the_program_of_the_guide_serves_an_mcp_client(falkordb_url, tmp_path):
-    (program,) = [sample.code for sample in samples(GUIDE) if sample.mark == "program"]
+    (program,) = [sample.code for sample in samples(GUIDE) if sample.language == "python"]
     there = urlsplit(falkordb_url)
     given = {
         'host="localhost"': f'host="{there.hostname}"',
