@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-
 from tests.e2e.wire import starting, text_of
+
 from tests.unit.test_docs import ROOT, Reader, samples
 from zapomni_core.testing.samples import extract
 from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore

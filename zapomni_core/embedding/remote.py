@@ -90,6 +90,10 @@ class EmbeddingErrorClassifier(ErrorClassifier):
         )
 
     @property
+    def _provider(self) -> str:
+        return "embedding provider"
+
+    @property
     def _takes_usual_key(self) -> bool:
         return self._endpoint.provider == "openai" and self._endpoint.is_usual
 

@@ -15,7 +15,7 @@ from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.plugin import tool
 from zapomni_core.testing.samples import put, sample_chunk, sample_memory, sample_vector
-from zapomni_db.records import EmbedderIdentity
+from zapomni_db.records import EmbedderIdentity, VectorWeight
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_mcp.cli import checks
 from zapomni_mcp.cli.checks import check_requirements, check_tool_count
@@ -119,6 +119,13 @@ def test_a_plugin_that_fails_is_found_with_its_fix(examine, plugin):
     assert code == 1
     assert about(findings, f"plugin broken_{plugin}")["level"] == "fail"
     assert about(findings, "start")["level"] == "fail"
+
+
+def test_the_json_document_has_the_whole_report_of_every_plugin(run):
+    for name in ("doctor", "stats"):
+        document = json.loads(run(name, "--json").stdout)
+        (hello,) = [one for one in document["plugins"] if one["name"] == "hello"]
+        assert (hello["state"], hello["tools"]) == ("loaded", ["hello"])
 
 
 def test_a_plugin_that_was_merely_found_does_not_hinder_the_start(examine, installed):
@@ -515,3 +522,41 @@ def test_variables_of_others_without_effect_are_found(examine, monkeypatch):
     monkeypatch.setenv("GRAPH_NAME", "notes")
     findings, _ = examine()
     assert [one["level"] for one in findings if one["what"] == "variable GRAPH_NAME"] == ["warn"]
+
+
+def test_the_variables_of_ollama_have_no_effect_on_another_embedder(examine, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "default")
+    monkeypatch.setenv("OLLAMA_HOST", "gpu.lan")
+    monkeypatch.setenv("EMBEDDING_MODEL", "bge-m3")
+    findings, _ = examine()
+    for name in ("OLLAMA_HOST", "EMBEDDING_MODEL"):
+        found = about(findings, f"variable {name}")
+        assert found["level"] == "warn"
+        assert "'default' (from ZAPOMNI_EMBEDDER)" in found["detail"]
+
+
+def test_the_embedder_is_shown_with_the_weight_of_its_vectors(examine, kept_store):
+    assert about(examine()[0], "embedder")["detail"].endswith("512 dimensions), vectors with weight 0.75")
+
+
+@pytest.mark.parametrize(
+    ("weight", "told"),
+    [
+        (None, "the first search measures"),
+        (VectorWeight(1.152, cyrillic=False), "weight 1.15, but not for questions in Cyrillic"),
+        (VectorWeight(0.0), "not used"),
+    ],
+)
+def test_a_measured_weight_is_shown(examine, keep, monkeypatch, weight, told):
+    identity = EmbedderIdentity("ollama", "wise", 64)
+    path = keep(identity)
+
+    async def record():
+        store = SQLiteStore(path)
+        await store.vectors.record_weight("default", identity, weight)
+        await store.close()
+
+    if weight:
+        asyncio.run(record())
+    monkeypatch.setenv("ZAPOMNI_EMBEDDING__OLLAMA__MODEL", "wise")
+    assert told in about(examine()[0], "embedder")["detail"]

@@ -38,7 +38,7 @@ def test_the_help_names_every_command(run):
     assert result.exit_code == 0
     names = [line.split()[0] for line in result.output.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
     on_memories = ["add", "search", "list", "get", "edit", "history", "delete", "restore", "purge", "stats", "jobs"]
-    on_memories += ["backup", "restore-backup", "export", "import", "reindex"]
+    on_memories += ["backup", "restore-backup", "export", "import", "reindex", "embedders"]
     assert names == ["serve", *on_memories, "plugins", "tools", "call", "doctor", "config", "demo", "completion"]
 
 
