@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.e2e.wire import starting, text_of
 
+from tests.e2e.stdio_server import start_servers, text_of
 from tests.unit.test_docs import ROOT, Reader, samples
 from zapomni_core.testing.samples import extract
 from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
@@ -48,7 +48,7 @@ def test_the_program_of_the_guide_serves_an_mcp_client(falkordb_url, tmp_path):
         assert shown in program
         program = program.replace(shown, real)
     (tmp_path / "program.py").write_text(program)
-    with starting(tmp_path) as start:
+    with start_servers(tmp_path) as start:
         server = start(sys.executable, tmp_path / "program.py", PATH=os.environ["PATH"])
         server.initialize()
         names = {tool["name"] for tool in server.ask("tools/list")["result"]["tools"]}
