@@ -125,7 +125,10 @@ class HostStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStats:
-    """Counts and sizes of one workspace, and the state of store, embedder and language model."""
+    """Counts and sizes of one workspace, and the state of store, embedder and language model.
+
+    `store_warnings` say, a sentence each, how the store may lose what it acknowledged.
+    """
 
     total_memories: int
     total_chunks: int

@@ -1,6 +1,5 @@
 """The four answers a bundled tool can give, as text and as data, error results, and checks of what tools return."""
 
-import math
 import re
 from datetime import UTC, datetime
 from functools import cache
@@ -11,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from zapomni_core.host.schemas import is_json
 from zapomni_core.json_schema import plain_schema
-from zapomni_core.text.plural import counted
+from zapomni_core.text.plural import waiting
 from zapomni_core.tool import ToolResult
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def error_text(error: ErrorResponse) -> str:
     text = "\n".join(filter(None, (f"Error: {error.message}", error.suggestion)))
     if not error.retry_after_seconds:
         return text
-    wait = counted(math.ceil(error.retry_after_seconds), "second")
+    wait = waiting(error.retry_after_seconds)
     return text if re.search(rf"\b{wait}\b", text) else f"{text} Retry in {wait}."
 
 

@@ -21,8 +21,8 @@ import click
 import pytest
 from pydantic import BaseModel
 
+from tests.e2e.stdio_server import environment
 from tests.e2e.venvs import build_venv
-from tests.e2e.wire import environment
 from zapomni_core import errors, plugin, testing
 from zapomni_core.app import build_app
 from zapomni_core.host import registry, schemas
@@ -185,7 +185,7 @@ class Reader:
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory) -> Path:
     """The commands of an environment in which our own plugins are installed, as after `make venv`."""
-    return build_venv(tmp_path_factory.mktemp("house"), sorted((ROOT / "plugins").glob("zapomni-plugin-*")))
+    return build_venv(tmp_path_factory.mktemp("venv"), sorted((ROOT / "plugins").glob("zapomni-plugin-*")))
 
 
 @pytest.fixture(scope="module")

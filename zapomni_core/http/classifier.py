@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from zapomni_core.errors import ProviderUnavailableError
 from zapomni_core.http.endpoint import Endpoint
-from zapomni_core.text.plural import counted
+from zapomni_core.text.plural import waiting
 
 if TYPE_CHECKING:
     import httpx
@@ -80,7 +80,7 @@ class ProviderFailure:
 
 def rate_limit_message(seconds: float | None, subject: str) -> str:
     """The message of a rate limit, whether or not the provider said how long it lasts."""
-    when = "later" if seconds is None else f"in {counted(math.ceil(seconds), 'second')}"
+    when = "later" if seconds is None else f"in {waiting(seconds)}"
     return f"{subject} rate limit exceeded. Retry {when}."
 
 
@@ -88,7 +88,7 @@ def circuit_open(cause: ProviderFailure, seconds: float) -> ProviderFailure:
     """The failure of a call that was not made, because calls are paused after failures."""
     return ProviderFailure(
         "CIRCUIT_OPEN",
-        f"{cause.subject} calls are paused for {counted(math.ceil(seconds), 'second')} after failures ({cause.code}).",
+        f"{cause.subject} calls are paused for {waiting(seconds)} after failures ({cause.code}).",
         recoverable=cause.recoverable,
         suggestion=cause.suggestion,
         retry_after_seconds=_tenths(seconds),

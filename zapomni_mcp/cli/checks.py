@@ -53,20 +53,22 @@ class Finding:
     fix: str | None = None
 
 
-async def run_checks(options: Options) -> list[Finding]:
-    """Every finding. Plugins are loaded only if the settings are valid, because the settings may disable some."""
+async def run_checks(options: Options) -> tuple[list[Finding], list[PluginReport]]:
+    """Every finding, and the reports of the plugins. Plugins are loaded only if the settings are valid, because the settings may disable some."""
     found = find_plugins(options)
     findings = list(_check_environment(found))
     try:
         config = read_config(options)
     except ConfigurationError as error:
-        return findings + list(_invalid_settings(error))
-    return findings + await _check_app(options, config, found)
-
-
-async def _check_app(options: Options, config: Config, found: list[Found]) -> list[Finding]:
+        return findings + list(_invalid_settings(error)), []
     configure_logging(config)
     app, problem = try_load_app(options, config.settings, found)
+    return findings + await _check_app(options, config, found, app, problem), list(app.report)
+
+
+async def _check_app(
+    options: Options, config: Config, found: list[Found], app: App, problem: str | None
+) -> list[Finding]:
     running = await _check_running(app, has_store=problem is None and not options.no_plugins)
     return [
         *_check_settings_file(config, settings_file(options.config)),

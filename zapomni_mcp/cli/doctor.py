@@ -34,10 +34,11 @@ async def _doctor(options: Options, out: Output, *, as_json: bool) -> int:
 
     code = 1
     try:
-        findings = await run_checks(options)
+        findings, plugins = await run_checks(options)
         code = int(any(finding.level == "fail" for finding in findings))
         if as_json:
-            out.json({"findings": [asdict(finding) for finding in findings], "ok": code == 0})
+            shown = [asdict(finding) for finding in findings]
+            out.json({"findings": shown, "plugins": [one.as_dict() for one in plugins], "ok": code == 0})
         else:
             show_findings(out, findings)
     finally:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.growth import is_linear
+from tests.complexity import is_linear
 from zapomni_core import errors as core_errors
 from zapomni_core.errors import (
     KINDS,

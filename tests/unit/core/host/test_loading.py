@@ -862,7 +862,7 @@ def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
 @pytest.mark.parametrize(
     ("choice", "problem"),
     [
-        ({"store": "nowhere://x"}, "no plugin offers the store 'nowhere'; there are: sqlite"),
+        ({"store": "nowhere://x"}, "no plugin offers the store 'nowhere'; there are: sqlite, falkordb, falkordbs"),
         ({"embedder": "defualt"}, "no plugin offers the embedder 'defualt'; did you mean 'default'?"),
         ({"extractor": "nobody"}, "no plugin offers the extractor 'nobody'; there are: llm, names"),
     ],

@@ -195,7 +195,7 @@ async def test_a_page_instead_of_an_answer_counts_against_the_provider(llm, serv
 async def test_a_long_retry_after_keeps_it_open_longer(llm, server, time):
     await opened(llm, server, refuse(429, retry_after="100"))
     time.now += 99
-    assert (await failure_of(llm)).message == "LLM calls are paused for 1 seconds after failures (RATE_LIMIT)."
+    assert (await failure_of(llm)).message == "LLM calls are paused for 1 second after failures (RATE_LIMIT)."
     time.now += 1
     assert llm.available
 

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.collector import collecting
+from tests.otlp_collector import run_collector
 from zapomni_core import MemoryEngine, MemoryManager, Settings
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore
@@ -17,7 +17,7 @@ START, END = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 2, 1, tzinfo=UTC)
 @pytest.fixture
 def collector(monkeypatch):
     monkeypatch.setattr("zapomni_core.telemetry.otlp.CLOSING_SECONDS", 60)
-    with collecting() as collector:
+    with run_collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield collector

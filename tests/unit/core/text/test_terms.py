@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.growth import is_linear
+from tests.complexity import is_linear
 from zapomni_core.text import terms as analyser
 from zapomni_core.text.stopwords import STOP_WORDS
 from zapomni_core.text.terms import LONGEST, QueryWord, query_terms, query_words, terms, words

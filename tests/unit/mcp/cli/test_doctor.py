@@ -121,6 +121,13 @@ def test_a_plugin_that_fails_is_found_with_its_fix(examine, plugin):
     assert about(findings, "start")["level"] == "fail"
 
 
+def test_the_json_document_has_the_whole_report_of_every_plugin(run):
+    for name in ("doctor", "stats"):
+        document = json.loads(run(name, "--json").stdout)
+        (hello,) = [one for one in document["plugins"] if one["name"] == "hello"]
+        assert (hello["state"], hello["tools"]) == ("loaded", ["hello"])
+
+
 def test_a_plugin_that_was_merely_found_does_not_hinder_the_start(examine, installed):
     installed("merely_found", "import nothing_of_that_name")
     findings, code = examine()

@@ -105,6 +105,14 @@ async def test_hidden_memories_searches_and_failed_plugins_have_a_line_each(tool
     assert not {"plugins", "calls", "cache_hit_rate"} & set(told)
 
 
+async def test_a_store_that_may_lose_memories_is_told_in_both_forms(tool):
+    warning = "The server may lose up to a second of acknowledged writes."
+    tool.core_engine.get_stats.return_value = make_stats(store_warnings=(warning,))
+    result = await tool.execute({})
+    assert text_of(result).splitlines()[-1] == warning
+    assert checked(tool, result)["statistics"]["degraded"] == [warning]
+
+
 async def test_it_takes_no_arguments(tool):
     assert await refused(tool, {"verbose": True}) == "verbose: Extra inputs are not permitted"
 
