@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ALL = ["server", "memory", "graph", "sessions", "stores"]
+ALL = ["server", "memory", "graph", "sessions", "stores", "related"]
 
 
 def main() -> None:

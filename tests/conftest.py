@@ -1,4 +1,4 @@
-"""What all tests share: nothing of the developer's own settings reaches them."""
+"""Fixtures of all tests. The developer's own settings do not reach them."""
 
 import os
 import signal
@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, settings
 
 from tests.servers import FalkorDBServer, UnavailableError, falkordb, falkordb_programs
 
-# A busy machine is no failure; fixtures that examples share are meant to be shared.
+# A busy machine may be slow; fixtures may be shared by all examples.
 _SUPPRESSED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("zapomni", deadline=None, suppress_health_check=_SUPPRESSED)
 settings.load_profile("zapomni")
 
-# What runs in the background ignores Ctrl-C, and so would everything that tests start and interrupt.
+# A process in the background ignores Ctrl-C, and so would the programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = {"e2e", "faults", "packaging", "test_docs.py"}
@@ -27,7 +27,7 @@ OTHERS = {"LOG_LEVEL", "FALKORDB_HOST", "FALKORDB_PORT", "GRAPH_NAME"}
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No variables of Zapomni's but the tests' own (ZAPOMNI_TEST_*), and empty folders for settings and data."""
+    """Unset Zapomni's variables, except ZAPOMNI_TEST_*, and use empty folders for settings and data."""
     folder = tmp_path_factory.mktemp("user")
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
@@ -68,13 +68,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that of several workers none is left alone with it at the end."""
+    """Begin with the slowest tests, so that all workers are busy until the end."""
     items.sort(key=lambda item: SLOW.isdisjoint(item.path.parts))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def measured() -> Iterator[dict[str, str]]:
-    """The variable with which coverage measures a program. Only a few tests pass it on: without it programs start faster."""
+    """The variable with which coverage measures programs. Few tests pass it on, because programs start faster without it."""
     variables = {COVERAGE: os.environ[COVERAGE]} if COVERAGE in os.environ else {}
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(COVERAGE, raising=False)
@@ -83,6 +83,6 @@ def measured() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def measured_programs(measured: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Coverage measures the programs that the test starts."""
+    """Measure the programs that the test starts."""
     for name, value in measured.items():
         monkeypatch.setenv(name, value)

@@ -35,10 +35,6 @@ class TestHashing(EmbedderContract):
     def embedder(self):
         return HashingEmbedder()
 
-    async def test_closing_twice_is_harmless_and_final(self, embedder):
-        await embedder.close()
-        await embedder.close()  # it holds nothing that could be closed
-
 
 class OnTheNetwork(RemoteEmbedderContract):
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every tool of every plugin of ours, when what it needs is away."""
+"""Every tool of every bundled plugin reports the failure of a part."""
 
 from contextlib import suppress
 from typing import ClassVar
@@ -46,7 +46,7 @@ class TestMemoryToolsWithALanguageModel(FailureContract):
     }
 
     async def fill(self, app):
-        """Memories that the model has not read."""
+        """Store memories that are not extracted."""
         await app.app.engine.add_memory("Ada keeps bees.", wait_for_completion=False)
 
 
@@ -89,8 +89,8 @@ class TestSessions(FailureContract):
     }
 
 
-class Liar:
-    """Hides every failure but the store's in an empty success."""
+class HidingTool:
+    """A tool that hides every failure but the store's in an empty success."""
 
     name = "find_things"
     description = "Find things in memory, or say so."
@@ -112,40 +112,40 @@ class Liar:
         return ToolResult.text("Found 0 things.", structured={"status": "success", "results": []})
 
 
-class Lying:
+class HidingPlugin:
     def __init__(self, ask):
         self.ask = ask
 
     @hookimpl
     def zapomni_tools(self, engine):
-        return [Liar(engine, self.ask)]
+        return [HidingTool(engine, self.ask)]
 
 
 def contract_of(plugin):
-    """The contract on one plugin, which pytest does not collect."""
+    """The contract for a plugin, as a class that pytest does not collect."""
     return type(
         "Contract",
         (FailureContract,),
-        {"plugin": plugin, "name": "liar", "calls": {"find_things": {"query": "tea with Ada"}}},
+        {"plugin": plugin, "name": "hiding", "calls": {"find_things": {"query": "tea with Ada"}}},
     )()
 
 
-async def test_a_tool_that_hides_a_broken_embedder_is_found_out(tmp_path):
-    contract = contract_of(Lying(lambda engine, query: engine.embed([query])))
+async def test_a_tool_that_hides_a_broken_embedder_breaks_the_contract(tmp_path):
+    contract = contract_of(HidingPlugin(lambda engine, query: engine.embed([query])))
     with pytest.raises(AssertionError, match="find_things hides in a success that the embedder failed"):
         await contract.test_the_embedder_is_broken(tmp_path)
     await contract.test_the_language_model_is_away("fail", "down", tmp_path)
 
 
 @pytest.mark.parametrize("fault", ["down", "refuses", "stalls"])
-async def test_a_tool_that_hides_a_language_model_that_is_away_is_found_out(tmp_path, fault):
-    contract = contract_of(Lying(lambda engine, query: engine.extract(query)))
+async def test_a_tool_that_hides_an_unavailable_language_model_breaks_the_contract(tmp_path, fault):
+    contract = contract_of(HidingPlugin(lambda engine, query: engine.extract(query)))
     with pytest.raises(AssertionError, match="find_things hides in a success that the language model failed"):
         await contract.test_the_language_model_is_away("fail", fault, tmp_path)
 
 
-async def test_a_tool_that_repeats_in_an_error_what_it_was_given_is_found_out(tmp_path):
-    class Blurting(Liar):
+async def test_a_tool_that_repeats_arguments_in_an_error_breaks_the_contract(tmp_path):
+    class Blurting(HidingTool):
         async def execute(self, arguments):
             record = {
                 "status": "error",

@@ -18,8 +18,8 @@ class OnFalkorDB:
 
 
 class TestFalkorDBMemories(OnFalkorDB, MemoryStoreContract):
-    """What every store does."""
+    """The contract of stores."""
 
 
 class TestFalkorDBVectors(OnFalkorDB, VectorStoreContract):
-    """What a store does that can embed again."""
+    """The contract of stores that can be reindexed."""

@@ -1,4 +1,4 @@
-"""A call that has a workspace of its own sees that workspace alone, whichever bundled tool it asks."""
+"""A call with a workspace of its own sees only that workspace, for every bundled tool."""
 
 import json
 import socket
@@ -35,7 +35,7 @@ def bundled():
 
 
 def closed_port():
-    """A port on this machine that nothing listens on."""
+    """A closed port of this machine."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -149,7 +149,7 @@ async def test_no_bundled_tool_sees_another_workspace(app, theirs):
             assert leaked == [], tool
 
 
-async def test_what_is_asked_there_is_found_there(app, theirs):
+async def test_the_calls_find_something_in_their_own_workspace(app, theirs):
     for tool, calls in questions(theirs).items():
         if tool in ("search_memory", "get_memory", "list_memories", "get_related", "semantic_search", "temporal_query"):
             answer = json.dumps(await call(app, THEIRS, tool, **calls[0]))
@@ -165,7 +165,7 @@ async def test_calls_of_other_workspaces_change_nothing(app, theirs):
     assert before | {"processing_time_ms": 0} == after | {"processing_time_ms": 0}
 
 
-async def test_a_call_without_a_workspace_is_for_that_of_the_settings(app, theirs):
+async def test_a_call_without_a_workspace_uses_that_of_the_settings(app, theirs):
     await data(app, "", "add_memory", text="Nobody lives here.")
     assert (await app.engine.get_stats()).graph_name == "default"
     [hit] = (await data(app, "default", "search_memory", query="Who lives here?"))["results"]

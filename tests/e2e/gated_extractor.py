@@ -1,4 +1,4 @@
-"""A plugin with an extractor that stops half-way, until the file GATED_BY is there; it writes to GATED_JOURNAL what it reads."""
+"""A plugin with an extractor that logs texts to GATED_JOURNAL and stops half-way until the file GATED_BY exists."""
 
 import asyncio
 import os
@@ -16,12 +16,12 @@ def note(text):
         journal.write(f"{text}\n")
 
 
-def may_go_on():
+def is_open():
     return Path(os.environ["GATED_BY"]).exists()
 
 
 class Gated:
-    """Reads the first word of a text; of the sixth text on, only when it may."""
+    """Extracts the first word of a text; from the sixth text on, waits for the file."""
 
     name = "gated"
 
@@ -31,7 +31,7 @@ class Gated:
     async def extract(self, text, *, timestamp=None):
         self._read += 1
         note(text)
-        while self._read > FREE and not may_go_on():  # noqa: ASYNC110 (another process says so)
+        while self._read > FREE and not is_open():  # noqa: ASYNC110 (another process says so)
             await asyncio.sleep(0.05)
         word = text.split()[0]
         return Extraction(extractor=self.name, entities=(NewEntity(name=word, type="name", spans=((0, len(word)),)),))

@@ -1,4 +1,4 @@
-"""A plugin in one file: tells which modules of others the server has imported."""
+"""A plugin whose tool lists the modules that the server has imported."""
 
 import sys
 
@@ -7,10 +7,10 @@ from zapomni_core.plugin import hookimpl, tool
 
 @tool
 async def imported(prefixes: list[str]) -> str:
-    """The modules that the server has imported, of those whose names begin so.
+    """List the imported modules whose names start with one of the prefixes.
 
     Args:
-        prefixes: How the names begin.
+        prefixes: The prefixes.
     """
     return " ".join(sorted(name for name in sys.modules if name.startswith(tuple(prefixes))))
 

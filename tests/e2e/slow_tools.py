@@ -1,4 +1,4 @@
-"""A plugin in one file: tools that take their time and leave files behind to tell how far they came."""
+"""A plugin with slow tools that write files to show how far they got."""
 
 import asyncio
 from itertools import count
@@ -9,7 +9,7 @@ from zapomni_core.plugin import hookimpl, tool
 
 @tool(timeout_seconds=60)
 async def slow(folder: str) -> str:
-    """Count the turns of the event loop until somebody makes the file `go`, and finish.
+    """Count the turns of the event loop until the file `go` exists, then finish.
 
     Args:
         folder: Where the files `turns`, `go`, `cancelled` and `finished` are.

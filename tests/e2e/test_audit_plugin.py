@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tests.e2e.wire import ZAPOMNI, text_of
+from tests.e2e.stdio_server import ZAPOMNI, text_of
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def tools(file):
     return [json.loads(line)["tool"] for line in file.read_text().splitlines()]
 
 
-def test_after_its_rotation_lines_go_to_a_new_file(serve, file):
+def test_lines_go_to_a_new_file_after_rotation(serve, file):
     server = serve()
     server.call("hello")
     old = file.rename(file.with_suffix(".1"))
@@ -36,7 +36,7 @@ def test_after_its_rotation_lines_go_to_a_new_file(serve, file):
     assert (tools(old), tools(file)) == (["hello"], ["hello", "get_stats"])
 
 
-def test_after_its_removal_lines_go_to_a_new_file(serve, file):
+def test_lines_go_to_a_new_file_after_removal(serve, file):
     server = serve()
     server.call("hello")
     file.unlink()
@@ -49,7 +49,7 @@ def make_device(path):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, make_device], ids=["fifo", "directory", "device"])
-def test_what_is_no_file_is_refused_and_so_is_every_call(serve, file, make):
+def test_calls_are_refused_if_the_audit_path_is_not_a_regular_file(serve, file, make):
     make(file)
     server = serve()
     result = server.call("hello")
@@ -61,7 +61,7 @@ def test_what_is_no_file_is_refused_and_so_is_every_call(serve, file, make):
     assert str(file) in cause
 
 
-def test_calls_pass_with_a_warning_where_the_user_allows_it(serve, file):
+def test_calls_pass_with_a_warning_if_failures_are_allowed(serve, file):
     server = serve(ZAPOMNI_PLUGINS__AUDIT__ON_FAILURE="allow")
     server.call("hello")
     file.unlink()

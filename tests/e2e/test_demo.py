@@ -1,4 +1,4 @@
-"""`zapomni demo` does what it says, and touches nothing of the user's."""
+"""`zapomni demo` runs all its steps and leaves the user's data and settings alone."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.e2e.wire import ZAPOMNI, environment
+from tests.e2e.stdio_server import ZAPOMNI, environment
 from zapomni_mcp.demo import demonstration
 from zapomni_mcp.demo.data import FACTS, LEAK, QUESTIONS, long_document
 from zapomni_mcp.demo.demonstration import Demonstration
@@ -38,12 +38,12 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def shown(home, measured) -> subprocess.CompletedProcess[str]:
-    """One run, with settings of the user's that it must not heed, where Python would write in ASCII."""
+    """One run, with settings that it must ignore and an ASCII locale."""
     foreign = {"ZAPOMNI_STORE": "nowhere://x", "ZAPOMNI_WORKSPCE": "misspelt", "LOG_LEVEL": "LOUD"}
     return run_demo(home, PYTHONIOENCODING="ascii", **foreign, **measured)
 
 
-def test_everything_holds(shown):
+def test_all_steps_succeed(shown):
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert shown.stderr == ""
     assert "All steps succeeded" in shown.stdout
@@ -74,15 +74,15 @@ def test_it_fits_80_columns_and_needs_no_colour(shown):
     assert "\x1b" not in shown.stdout
 
 
-def test_every_script_is_shown_whatever_the_locale_is(shown):
+def test_all_scripts_are_shown_in_an_ascii_locale(shown):
     assert "Почему PostgreSQL?" in shown.stdout
 
 
-def test_nothing_is_left(shown, home):
+def test_no_files_are_left(shown, home):
     assert [file for file in home.rglob("*") if file.is_file()] == []
 
 
-def test_it_tells_of_a_server_that_fails(tmp_path):
+def test_a_failing_server_is_reported(tmp_path):
     (tmp_path / "apsw.py").write_text("raise ImportError('this is no SQLite')")
     result = run_demo(tmp_path / "home", PYTHONPATH=str(tmp_path))
     assert result.returncode == 1, result.stdout
@@ -92,9 +92,9 @@ def test_it_tells_of_a_server_that_fails(tmp_path):
     assert result.stderr == ""
 
 
-@pytest.mark.usefixtures("hangups_heard")
+@pytest.mark.usefixtures("hangup_not_ignored")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_ended_by_a_signal_it_leaves_nothing(tmp_path, number):
+def test_a_signal_ends_it_without_leaving_files(tmp_path, number):
     home = tmp_path / "home"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([ZAPOMNI, "demo"], env=demo_environment(home), text=True, **pipes) as demo:
@@ -107,7 +107,7 @@ def test_ended_by_a_signal_it_leaves_nothing(tmp_path, number):
     assert not Path("/proc", server).exists()
 
 
-def test_where_its_output_cannot_be_written_it_says_so_and_leaves_nothing(tmp_path):
+def test_output_that_cannot_be_written_is_an_error(tmp_path):
     home = tmp_path / "home"
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
@@ -118,7 +118,7 @@ def test_where_its_output_cannot_be_written_it_says_so_and_leaves_nothing(tmp_pa
     assert list((home / "tmp").iterdir()) == []
 
 
-def test_whoever_stops_reading_ends_it_quietly_and_nothing_is_left(tmp_path):
+def test_a_closed_pipe_ends_it_quietly(tmp_path):
     home = tmp_path / "home"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([ZAPOMNI, "demo"], env=demo_environment(home), text=True, **pipes) as demo:
@@ -131,7 +131,7 @@ def test_whoever_stops_reading_ends_it_quietly_and_nothing_is_left(tmp_path):
 
 
 class SlowToClose:
-    """Stands for the server: no answer comes, and closing its client takes a while."""
+    """A server that never answers and whose client is slow to close."""
 
     pid = 1
 
@@ -157,7 +157,7 @@ class SlowToClose:
 
 
 class LastSteps(Demonstration):
-    """A demonstration without what comes before the server is started again."""
+    """A demonstration that begins with the restart of the server."""
 
     async def _remember(self, client): ...
 
@@ -167,7 +167,7 @@ class LastSteps(Demonstration):
     async def _remember_and_kill(self, client): ...
 
 
-async def test_interrupted_in_its_last_steps_it_ends_when_the_client_is_closed():
+async def test_an_interrupt_in_the_last_steps_waits_for_the_client_to_close():
     console, server = Console(quiet=True), SlowToClose()
     running = asyncio.create_task(LastSteps(console, console.status(""), server).run())
     await server.is_asked.wait()
@@ -177,7 +177,7 @@ async def test_interrupted_in_its_last_steps_it_ends_when_the_client_is_closed()
     assert server.closed == 2
 
 
-def test_how_to_connect_can_be_copied_wherever_it_is_installed(monkeypatch, capsys):
+def test_the_commands_to_connect_quote_any_path(monkeypatch, capsys):
     path = """/home/Ольга "O" d'Arc/zapomni"""
     monkeypatch.setattr(demonstration, "command", lambda: path)
     demonstration.show_how_to_connect(Console(width=80))

@@ -1,10 +1,10 @@
-"""A guard or transform whose plugin cannot start refuses every call, however the server or the call was started."""
+"""If the plugin of a guard or transform cannot start, every call is refused."""
 
 import subprocess
 
 import pytest
 
-from tests.e2e.wire import ZAPOMNI, environment, text_of
+from tests.e2e.stdio_server import ZAPOMNI, environment, text_of
 
 PLUGIN = """
 import asyncio
@@ -58,7 +58,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def installed(tmp_path, write):
-    """The variables of an environment in which the plugin is installed, as far as Python can tell."""
+    """Write metadata of an installed plugin; returns the variables with which it is found."""
 
     def install(stage, opening):
         write(stage, opening)
@@ -72,16 +72,14 @@ def installed(tmp_path, write):
 
 
 def is_refused(result, way_out="zapomni plugins disable gatekeeper"):
-    told = result["structuredContent"]
+    record = result["structuredContent"]
     named = "'gatekeeper'" in text_of(result) and way_out in text_of(result)
-    return result["isError"] and told["error_code"] == "PLUGIN_UNAVAILABLE" and named
+    return result["isError"] and record["error_code"] == "PLUGIN_UNAVAILABLE" and named
 
 
 @pytest.mark.parametrize("stage", ["guard", "transform"])
 @pytest.mark.parametrize("opening", [FAILS, HANGS], ids=["fails", "hangs"])
-def test_calls_of_a_server_are_refused_before_and_after_the_lifespan_of_a_guard_has_failed(
-    start, installed, stage, opening
-):
+def test_calls_are_refused_before_and_after_the_lifespan_has_failed(start, installed, stage, opening):
     server = start(ZAPOMNI, "serve", **installed(stage, opening), **EARLY)
     server.initialize()
     assert is_refused(server.call("hello"))
@@ -93,7 +91,7 @@ def test_calls_of_a_server_are_refused_before_and_after_the_lifespan_of_a_guard_
 
 
 @pytest.mark.parametrize("options", [["--plugin"], ["--strict", "--plugin"]])
-def test_calls_are_refused_too_where_the_plugin_was_named_on_the_command_line(start, write, options):
+def test_calls_are_refused_if_the_plugin_was_given_on_the_command_line(start, write, options):
     file = write("guard", FAILS)
     server = start(ZAPOMNI, "serve", *options, file)
     server.initialize()
@@ -116,13 +114,13 @@ def test_a_call_from_the_command_line_is_refused(tmp_path, write):
     assert "Hello" not in done.stdout
 
 
-def test_without_the_plugin_calls_are_let_through_again(start, installed):
+def test_calls_pass_without_the_plugin(start, installed):
     server = start(ZAPOMNI, "serve", **installed("guard", FAILS), ZAPOMNI_PLUGINS__DISABLE="gatekeeper")
     server.initialize()
     assert text_of(server.call("hello")) == "Hello, world!"
 
 
-def test_an_observer_whose_lifespan_fails_stops_no_call(start, installed):
+def test_calls_pass_if_the_lifespan_of_an_observer_fails(start, installed):
     server = start(ZAPOMNI, "serve", **installed("observe", FAILS))
     server.initialize()
     server.logged("plugin_withdrawn", plugin="gatekeeper")

@@ -1,4 +1,4 @@
-"""The plugin graph as users have it: from its own wheel, over real stdio; it comes and goes, and it is killed."""
+"""The plugin graph, installed from its wheel, over stdio: disabled, removed, reinstalled, and killed while it works."""
 
 import subprocess
 import sys
@@ -8,8 +8,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.e2e.stdio_server import HASHING, ZAPOMNI, environment, eventually, text_of
 from tests.e2e.venvs import ROOT, build_venv
-from tests.e2e.wire import HASHING, ZAPOMNI, environment, eventually, text_of
 from zapomni_core.testing.llm_server import LLMServer, answer, refuse
 
 pytestmark = pytest.mark.xdist_group("graph")
@@ -40,9 +40,9 @@ def tools(server):
 
 @pytest.mark.venv
 @pytest.mark.timeout(300)
-def test_the_plugin_comes_and_goes_and_the_graph_stays(tmp_path, start):
-    commands = build_venv(tmp_path / "house", [PROJECT])
-    [wheel] = (tmp_path / "house" / "wheels").glob("zapomni_plugin_graph-*.whl")
+def test_the_graph_survives_disabling_and_reinstalling_the_plugin(tmp_path, start):
+    commands = build_venv(tmp_path / "venv", [PROJECT])
+    [wheel] = (tmp_path / "venv" / "wheels").glob("zapomni_plugin_graph-*.whl")
     pip = (sys.executable, "-m", "pip", "--python", commands / "python")
 
     def serve():
@@ -85,7 +85,7 @@ def test_the_plugin_comes_and_goes_and_the_graph_stays(tmp_path, start):
 
 
 @pytest.mark.timeout(300)
-def test_a_server_that_is_killed_in_the_middle_of_the_work_goes_on_with_it(tmp_path, start):
+def test_a_build_continues_after_its_server_was_killed(tmp_path, start):
     gate, journal = tmp_path / "gate", tmp_path / "journal"
     texts = [f"Name{number} was here." for number in range(12)]
 
@@ -125,7 +125,7 @@ def test_a_server_that_is_killed_in_the_middle_of_the_work_goes_on_with_it(tmp_p
     assert {times[text] for text in kept} == {1}
 
 
-def test_a_corrected_key_is_used_by_the_next_server_at_once(start):
+def test_the_next_server_uses_a_corrected_key_at_once(start):
     def check_key(request):
         is_right = request.headers.get("authorization") == "Bearer right"
         return (answer({"entities": [], "relations": []}) if is_right else refuse(401))(request)
@@ -139,10 +139,10 @@ def test_a_corrected_key_is_used_by_the_next_server_at_once(start):
 
         server = serve("wrong")
         assert ask(server, "add_memory", text=TEXTS[0])["error_code"] == "INVALID_API_KEY"
-        told = ask(server, "build_graph")
-        assert (told["status"], told["error_code"]) == ("queued", "INVALID_API_KEY")
-        assert told["suggestion"]
-        assert told["retry_after_seconds"] > 0
+        record = ask(server, "build_graph")
+        assert (record["status"], record["error_code"]) == ("queued", "INVALID_API_KEY")
+        assert record["suggestion"]
+        assert record["retry_after_seconds"] > 0
         assert server.close() == 0
 
         server = serve("right")
@@ -160,8 +160,8 @@ def test_facts_are_stated_corrected_ended_forgotten_and_restored(server):
     lena = owned | {"object": "Lena", "since": "2024-05", "replaces": True}
 
     def state(memory_id, *facts):
-        told = ask(server, "add_facts", memory_id=memory_id, facts=list(facts))
-        return told["new"], told["known"], told["ended"]
+        record = ask(server, "add_facts", memory_id=memory_id, facts=list(facts))
+        return record["new"], record["known"], record["ended"]
 
     def owners(**arguments):
         return objects(server, "parser", types=["owned_by"], **arguments)
@@ -186,7 +186,7 @@ def test_facts_are_stated_corrected_ended_forgotten_and_restored(server):
     assert (owners(), owners(at="2024-01"), editors()) == (["Lena"], ["Igor"], [])
 
 
-def test_a_memory_that_is_replaced_hands_its_facts_on(server):
+def test_facts_move_to_the_memory_that_replaces_theirs(server):
     old = ask(server, "add_memory", text="Ada works at Acme. Ada likes tea.")["memory_id"]
     facts = [
         {"subject": "Ada", "relation": "works_at", "object": "Acme"},
@@ -202,7 +202,7 @@ def test_a_memory_that_is_replaced_hands_its_facts_on(server):
     ]
 
 
-def test_facts_that_were_answered_survive_a_server_that_is_killed(start):
+def test_acknowledged_facts_survive_a_kill(start):
     server = serve_with(start)
     memory_id = ask(server, "add_memory", text="One parser and its many owners.")["memory_id"]
     for number in range(2):
@@ -215,15 +215,15 @@ def test_facts_that_were_answered_survive_a_server_that_is_killed(start):
         server = serve_with(start)
         assert objects(server, "parser") == [f"Owner {number}"]
         assert ask(server, "add_facts", memory_id=memory_id, facts=[fact])["known"] == 1
-        told = ask(server, "add_facts", memory_id=memory_id, facts=batch)
-        assert (told["new"], told["known"]) in {(50, 0), (0, 50)}, (
+        record = ask(server, "add_facts", memory_id=memory_id, facts=batch)
+        assert (record["new"], record["known"]) in {(50, 0), (0, 50)}, (
             "of a call that was not answered, all or nothing is kept"
         )
     assert sorted(objects(server, "parser", ended=True)) == [f"Owner {number}" for number in range(2)]
     assert server.close() == 0
 
 
-def test_clients_that_state_facts_at_once_lose_none(start):
+def test_facts_that_clients_state_at_the_same_time_are_all_kept(start):
     servers = [serve_with(start), serve_with(start)]
     memory_id = ask(servers[0], "add_memory", text="Many things are in one list.")["memory_id"]
     common = [{"subject": "list", "relation": "has", "object": f"thing {number}"} for number in range(20)]
@@ -235,9 +235,9 @@ def test_clients_that_state_facts_at_once_lose_none(start):
 
     asked = [[server.request_call("add_facts", one) for one in calls(which)] for which, server in enumerate(servers)]
     answers = [server.answer(key)["result"] for server, keys in zip(servers, asked, strict=True) for key in keys]
-    told = [one["structuredContent"] for one in answers]
+    record = [one["structuredContent"] for one in answers]
     assert [one for one in answers if one.get("isError")] == []
-    assert (sum(one["new"] for one in told), sum(one["known"] for one in told)) == (60, 20)
+    assert (sum(one["new"] for one in record), sum(one["known"] for one in record)) == (60, 20)
     for server in servers:
         assert ask(server, "graph_status")["facts"] == 60
         assert len(objects(server, "list", limit=50)) == 20
@@ -257,7 +257,7 @@ def serve_with(start, command=ZAPOMNI, **variables):
 
 
 def objects(server, entity, **arguments):
-    """What the facts about an entity name."""
+    """The objects of the facts about an entity."""
     return [fact["object"] for fact in ask(server, "get_related", entity=entity, **arguments)["facts"]]
 
 
@@ -267,7 +267,7 @@ def done(server, job_id):
 
 
 def with_lease_ended(file):
-    """As if the minute were over for which nobody else takes up the work of a server that says nothing."""
+    """End the lease of the killed server, which otherwise lasts a minute."""
     connection = apsw.Connection(str(file))
     connection.set_busy_timeout(20_000)
     connection.execute("UPDATE job SET due_at = 0 WHERE state = 'running'")

@@ -1,11 +1,11 @@
-"""A client starts the server inside a project that may be hostile: nothing in it is read, whatever it is called."""
+"""A server that is started inside a hostile project reads nothing in it."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.wire import ZAPOMNI, text_of
+from tests.e2e.stdio_server import ZAPOMNI, text_of
 
 COMMANDS = {
     "console script": [ZAPOMNI],
@@ -36,7 +36,7 @@ evil = evil
 
 @pytest.fixture
 def project(tmp_path):
-    """A project in which every name that might be looked for is a trap; a trap that is sprung leaves a marker."""
+    """A project in which every file that could be read or imported writes a marker."""
     project, markers = tmp_path / "project", tmp_path / "markers"
     markers.mkdir()
     metadata = project / "evil-1.0.dist-info"
@@ -54,12 +54,12 @@ def project(tmp_path):
 
 
 def sprung(project):
-    """The traps that somebody walked into."""
+    """The markers that were written."""
     return [marker.name for marker in (project.parent / "markers").iterdir()]
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_nothing_in_the_directory_it_is_started_in_is_read(project, start, command):
+def test_nothing_in_the_working_directory_is_read(project, start, command):
     server = start(*command, cwd=project)
     server.initialize()
     assert text_of(server.call("hello")) == "Hello, world!"
@@ -68,14 +68,14 @@ def test_nothing_in_the_directory_it_is_started_in_is_read(project, start, comma
     assert sprung(project) == []
 
 
-def test_the_traps_would_be_sprung_by_a_python_that_takes_what_it_finds(project, start):
+def test_python_without_protection_would_import_from_the_working_directory(project, start):
     """Else the test above could not fail."""
     server = start(sys.executable, "-c", "import evil", cwd=project)
     assert server.wait() != 0
     assert sprung(project) == ["evil"]
 
 
-def test_a_plugin_that_the_user_names_in_that_directory_is_taken(project, start):
+def test_a_plugin_file_in_the_working_directory_is_loaded_if_the_user_names_it(project, start):
     (project / "mine.py").write_text(Path(__file__).with_name("slow_tools.py").read_text())
     server = start(ZAPOMNI, "serve", "--plugin", "mine.py", cwd=project)
     server.initialize()

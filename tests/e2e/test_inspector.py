@@ -77,7 +77,7 @@ def test_the_inspector_calls_a_tool(inspector, era):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_inspector_is_told_of_wrong_arguments(inspector, era):
+def test_the_inspector_shows_wrong_arguments(inspector, era):
     arguments = ["--tool-name", "hello", "--tool-args-json", '{"name": 5}']
     code, output, errors = inspector(era, "--method", "tools/call", *arguments)
     assert code == 5
@@ -85,7 +85,7 @@ def test_the_inspector_is_told_of_wrong_arguments(inspector, era):
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_inspector_finds_no_fault_with_the_schemas(inspector, era):
+def test_the_inspector_accepts_the_schemas(inspector, era):
     code, _, errors = inspector(era, "--method", "tools/list", "--strict")
     assert code == 0, errors
     assert "Warning" not in errors

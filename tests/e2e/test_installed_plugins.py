@@ -1,4 +1,4 @@
-"""The plugins hello and audit as a real client meets them, over real stdio, in both eras of the protocol."""
+"""The plugins hello and audit with a real client over stdio, in both eras of the protocol."""
 
 import json
 from importlib.metadata import version
@@ -6,52 +6,52 @@ from importlib.metadata import version
 import pytest
 from mcp import MCPError
 
-from tests.e2e.visiting import ERAS, visiting
-from tests.e2e.wire import ZAPOMNI, environment
+from tests.e2e.mcp_client import ERAS, connect
+from tests.e2e.stdio_server import ZAPOMNI, environment
 
-pytestmark = pytest.mark.xdist_group("guests")
+pytestmark = pytest.mark.xdist_group("installed plugins")
 
 MODERN = "2026-07-28"
 
 
 @pytest.fixture(scope="module", params=ERAS)
-def visitor(request, tmp_path_factory):
+def client(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("visit")
     variables = {
         "ZAPOMNI_PLUGINS__AUDIT__FILE": str(folder / "audit.jsonl"),
         "ZAPOMNI_PLUGINS__HELLO__GREETING": "Privet",
     }
     env = environment(folder / "home", **variables)
-    with visiting([ZAPOMNI], request.param, env=env, cwd=folder, log=folder / "server.log") as visitor:
-        visitor.era = request.param
-        visitor.audit_file = folder / "audit.jsonl"
-        yield visitor
+    with connect([ZAPOMNI], request.param, env=env, cwd=folder, log=folder / "server.log") as client:
+        client.era = request.param
+        client.audit_file = folder / "audit.jsonl"
+        yield client
 
 
 @pytest.fixture
-def new_lines(visitor):
-    """What was written to the audit file since the test began."""
-    before = len(audited(visitor))
-    return lambda: audited(visitor)[before:]
+def new_lines(client):
+    """The lines that the test added to the audit file."""
+    before = len(audited(client))
+    return lambda: audited(client)[before:]
 
 
-def audited(visitor):
-    return [json.loads(line) for line in visitor.audit_file.read_text().splitlines()]
+def audited(client):
+    return [json.loads(line) for line in client.audit_file.read_text().splitlines()]
 
 
-def test_each_era_gets_its_own_protocol(visitor):
-    assert (visitor.client.protocol_version == MODERN) is (visitor.era == "auto")
+def test_each_era_gets_its_own_protocol(client):
+    assert (client.sdk.protocol_version == MODERN) is (client.era == "auto")
 
 
-def test_the_server_says_what_it_is_and_how_to_use_it(visitor):
-    info = visitor.client.server_info
+def test_the_server_says_what_it_is_and_how_to_use_it(client):
+    info = client.sdk.server_info
     assert (info.name, info.title, info.version) == ("zapomni", "Zapomni", version("zapomni"))
-    assert "long-term memory" in visitor.client.instructions
-    assert visitor.client.server_capabilities.tools is not None
+    assert "long-term memory" in client.sdk.instructions
+    assert client.sdk.server_capabilities.tools is not None
 
 
-def test_hello_is_listed_with_all_that_its_author_wrote_and_with_its_owner(visitor):
-    hello = visitor.tools()["hello"]
+def test_hello_is_listed_with_its_metadata_and_plugin(client):
+    hello = client.tools()["hello"]
     assert hello.title == "Say hello"
     assert hello.description.startswith("Greet somebody by name.")
     assert hello.annotations.model_dump(exclude_none=True) == {
@@ -68,31 +68,31 @@ def test_hello_is_listed_with_all_that_its_author_wrote_and_with_its_owner(visit
     assert hello.input_schema["additionalProperties"] is False
 
 
-def test_hello_greets_with_the_word_that_the_user_chose(visitor):
-    assert visitor.call("hello", {"name": "Ада"}).content[0].text == "Privet, Ада!"
+def test_hello_uses_the_greeting_of_the_settings(client):
+    assert client.call("hello", {"name": "Ада"}).content[0].text == "Privet, Ада!"
 
 
-def test_a_list_may_be_kept_for_a_while_by_clients_that_know_how(visitor):
-    listed = visitor.list()
-    expected = (60_000, "private") if visitor.era == "auto" else (None, None)
+def test_modern_clients_may_cache_the_list_of_tools(client):
+    listed = client.list()
+    expected = (60_000, "private") if client.era == "auto" else (None, None)
     hints = listed.model_dump(exclude_unset=True)
     assert (hints.get("ttl_ms"), hints.get("cache_scope")) == expected
 
 
-def test_every_call_leaves_one_line_in_the_audit_file_whatever_became_of_it(visitor, new_lines):
-    visitor.call("hello", {"name": "somebody's secret"})
-    visitor.call("hello", {"nme": "somebody's secret"})
+def test_every_call_adds_one_line_to_the_audit_file(client, new_lines):
+    client.call("hello", {"name": "Ada's secret"})
+    client.call("hello", {"nme": "Ada's secret"})
     with pytest.raises(MCPError):
-        visitor.call("forget_everything")
+        client.call("forget_everything")
     assert [(line["tool"], line["plugin"], line["outcome"]) for line in new_lines()] == [
         ("hello", "hello", "ok"),
         ("hello", "hello", "error"),
         ("(unknown)", "", "UnknownToolError"),
     ]
-    assert "secret" not in visitor.audit_file.read_text()
+    assert "secret" not in client.audit_file.read_text()
 
 
-def test_many_calls_at_once_are_all_answered_and_each_is_audited(visitor, new_lines):
-    calls = [visitor.start_call("hello", {"name": str(number)}) for number in range(50)]
+def test_many_calls_at_once_are_all_answered_and_each_is_audited(client, new_lines):
+    calls = [client.start_call("hello", {"name": str(number)}) for number in range(50)]
     assert [call.result(30).content[0].text for call in calls] == [f"Privet, {number}!" for number in range(50)]
     assert len(new_lines()) == 50

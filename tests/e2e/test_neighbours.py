@@ -1,10 +1,10 @@
-"""A server beside packages that have nothing to do with it, installed in the same environment."""
+"""A server in an environment with unrelated broken packages."""
 
 import sys
 
 import pytest
 
-from tests.e2e.wire import ZAPOMNI, text_of
+from tests.e2e.stdio_server import ZAPOMNI, text_of
 
 COMMANDS = {
     "console script": [ZAPOMNI],
@@ -13,7 +13,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_entry_points_that_cannot_be_read_are_told_and_do_not_keep_the_server_from_starting(start, tmp_path, command):
+def test_a_server_starts_beside_entry_points_that_cannot_be_read(start, tmp_path, command):
     metadata = tmp_path / "torn-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: torn\nVersion: 1.0\n")

@@ -1,4 +1,4 @@
-"""However the server is asked to end, what was begun is finished, and nothing of it is left."""
+"""A server that is asked to end finishes the calls in progress and leaves no process behind."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.wire import ZAPOMNI, eventually, text_of
+from tests.e2e.stdio_server import ZAPOMNI, eventually, text_of
 
 ENDINGS = {
     "end of input": lambda server: server.process.stdin.close(),
@@ -71,17 +71,17 @@ def zapomni_tools():
 
 
 class Busy:
-    """A server with a call in progress, which ends when it is let go."""
+    """A server with a call in progress, which `let_go` ends."""
 
     def __init__(self, server, folder):
         self.server = server
         self.folder = folder
         server.initialize()
         self.call = server.request_call("slow", {"folder": str(folder)})
-        self.let_the_loop_turn()
+        self.wait_for_the_loop()
 
-    def let_the_loop_turn(self):
-        """Wait until the server's loop has turned a few times, and so has noticed whatever happened before."""
+    def wait_for_the_loop(self):
+        """Wait for a few turns of the server's loop, so that it has handled earlier events."""
         enough = self.turns() + 5
         eventually(lambda: self.turns() >= enough, "turn of the loop", otherwise=self.server.log_text)
 
@@ -105,7 +105,7 @@ def busy(start, tmp_path):
 
 
 def is_gone(server):
-    """Whether no process is left in the group that the server was the first of."""
+    """Whether the server's process group is empty."""
     try:
         os.killpg(server.process.pid, 0)
     except ProcessLookupError:
@@ -113,12 +113,12 @@ def is_gone(server):
     return False
 
 
-@pytest.mark.usefixtures("hangups_heard", "measured_programs")
+@pytest.mark.usefixtures("hangup_not_ignored", "measured_programs")
 @pytest.mark.parametrize("end", ENDINGS.values(), ids=ENDINGS)
 def test_a_call_in_progress_is_finished_and_answered_before_the_server_ends(busy, end):
     at_work = busy()
     end(at_work.server)
-    at_work.let_the_loop_turn()
+    at_work.wait_for_the_loop()
     assert not at_work.is_finished()
     at_work.let_go()
     [answer] = at_work.server.rest()
@@ -128,11 +128,11 @@ def test_a_call_in_progress_is_finished_and_answered_before_the_server_ends(busy
     assert is_gone(at_work.server)
 
 
-def test_a_call_of_a_client_that_vanished_is_finished_and_the_server_ends(busy):
+def test_a_call_is_finished_after_its_client_has_disconnected(busy):
     at_work = busy()
     at_work.server.process.stdin.close()
     at_work.server.process.stdout.close()
-    at_work.let_the_loop_turn()
+    at_work.wait_for_the_loop()
     at_work.let_go()
     assert at_work.server.wait() == 0
     assert at_work.is_finished()
@@ -143,24 +143,24 @@ def test_a_call_of_a_client_that_vanished_is_finished_and_the_server_ends(busy):
 def test_a_second_signal_ends_the_server_at_once(busy):
     at_work = busy()
     at_work.server.process.send_signal(signal.SIGINT)
-    at_work.let_the_loop_turn()
+    at_work.wait_for_the_loop()
     at_work.server.process.send_signal(signal.SIGINT)
     assert at_work.server.wait() == 128 + signal.SIGINT
     assert at_work.server.rest() == []
     assert not at_work.is_finished()
 
 
-def test_nothing_is_read_after_a_signal(busy):
+def test_no_request_is_read_after_a_signal(busy):
     at_work = busy()
     at_work.server.process.send_signal(signal.SIGTERM)
-    at_work.let_the_loop_turn()
+    at_work.wait_for_the_loop()
     at_work.server.request_call("hello")
     at_work.let_go()
     assert [answer["id"] for answer in at_work.server.rest()] == [at_work.call]
     assert at_work.server.wait() == 0
 
 
-def test_a_child_that_a_tool_forked_does_not_keep_the_output_open(start, tmp_path):
+def test_a_forked_child_does_not_keep_the_output_open(start, tmp_path):
     (tmp_path / "forking.py").write_text(FORK)
     server = start(ZAPOMNI, "serve", "--plugin", tmp_path / "forking.py")
     server.initialize()
@@ -186,7 +186,7 @@ def test_lifespans_are_closed_in_reverse_order(start, tmp_path):
     assert diary.read_text().splitlines() == ["first opened", "second opened", "second closed", "first closed"]
 
 
-def test_a_lifespan_that_was_not_open_yet_has_not_failed_when_the_server_ends(start, tmp_path):
+def test_a_lifespan_that_is_still_opening_has_not_failed_when_the_server_ends(start, tmp_path):
     (tmp_path / "slow_start.py").write_text(SLOW_LIFESPAN)
     server = start(ZAPOMNI, "serve", "--plugin", tmp_path / "slow_start.py", ZAPOMNI_PLUGINS__REQUIRE="slow_start")
     server.initialize()

@@ -1,4 +1,4 @@
-"""Telemetry of a real server over stdio: what arrives at an endpoint, and what the server does without one."""
+"""Telemetry of a real server, with an OTLP endpoint and without one."""
 
 import json
 import subprocess
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.collector import collecting, nobody
-from tests.e2e.wire import HASHING, SECONDS, ZAPOMNI, environment, eventually, text_of
+from tests.e2e.stdio_server import HASHING, SECONDS, ZAPOMNI, environment, eventually, text_of
+from tests.otlp_collector import closed_port, run_collector
 
 LISTING_TOOLS = Path(__file__).with_name("listing_tools.py")
 SENDING = ["opentelemetry.sdk", "opentelemetry.exporter", "opentelemetry.proto", "google.protobuf", "requests"]
@@ -39,9 +39,9 @@ def remember_and_ask(server):
         assert not result.get("isError"), text_of(result)
 
 
-def test_a_server_tells_an_endpoint_of_its_calls(start):
+def test_calls_are_sent_to_the_endpoint(start):
     soon = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "50"}
-    with collecting() as collector:
+    with run_collector() as collector:
         server = start(ZAPOMNI, "--plugin", HASHING, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **ON, **soon)
         remember_and_ask(server)
         eventually(lambda: collector.named("memory.search_memory"), "span of the search", otherwise=server.log_text)
@@ -58,8 +58,8 @@ def test_a_server_tells_an_endpoint_of_its_calls(start):
     assert len(server.log_text().splitlines()) == 1
 
 
-def test_an_endpoint_that_is_away_costs_one_line_of_the_log(start):
-    with nobody() as url:
+def test_an_unreachable_endpoint_is_logged_once(start):
+    with closed_port() as url:
         soon = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
         server = start(ZAPOMNI, "--plugin", HASHING, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=url, **ON, **soon)
         remember_and_ask(server)
@@ -70,8 +70,8 @@ def test_an_endpoint_that_is_away_costs_one_line_of_the_log(start):
     assert events == ["started", "telemetry_not_delivered"]
 
 
-def test_a_key_that_is_no_header_is_not_quoted_in_the_log(start):
-    with collecting() as collector:
+def test_a_key_in_malformed_headers_is_not_logged(start):
+    with run_collector() as collector:
         variables = ON | {"ZAPOMNI_LOG_LEVEL": "DEBUG", "OTEL_EXPORTER_OTLP_HEADERS": "sk-4711"}
         server = start(ZAPOMNI, "--plugin", HASHING, "serve", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **variables)
         remember_and_ask(server)
@@ -81,8 +81,8 @@ def test_a_key_that_is_no_header_is_not_quoted_in_the_log(start):
 
 
 @pytest.mark.parametrize("on", [False, True], ids=["off", "on"])
-def test_a_server_imports_what_sends_telemetry_only_where_it_is_switched_on(start, on):
-    with collecting() as collector:
+def test_the_exporter_is_imported_only_if_telemetry_is_on(start, on):
+    with run_collector() as collector:
         variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "ZAPOMNI_EMBEDDER": "hashing"} | (ON if on else {})
         server = start(ZAPOMNI, "--plugin", LISTING_TOOLS, "--plugin", HASHING, "serve", **variables)
         remember_and_ask(server)
@@ -92,7 +92,7 @@ def test_a_server_imports_what_sends_telemetry_only_where_it_is_switched_on(star
     assert on or not collector.raw
 
 
-def test_without_telemetry_remembering_imports_nothing_of_it(tmp_path):
+def test_an_engine_without_telemetry_does_not_import_it(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_ANYTHING],
         env=environment(tmp_path),
@@ -105,7 +105,7 @@ def test_without_telemetry_remembering_imports_nothing_of_it(tmp_path):
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
-def test_a_server_without_the_extra_does_not_start_and_says_what_to_install(start):
+def test_a_server_without_the_extra_does_not_start_and_names_it(start):
     server = start(sys.executable, "-c", WITHOUT_SDK, **ON)
     assert server.rest() == []
     assert server.wait() == 2

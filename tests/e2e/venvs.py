@@ -1,4 +1,4 @@
-"""Builds a virtual environment that has exactly the plugins it is given. Nothing is downloaded.
+"""Builds a virtual environment with exactly the given plugins, without downloads.
 
 Third-party libraries are those of the environment that the tests run in, and Zapomni's code is the repository's; but
 its metadata and console script, and all of each plugin, are installed from wheels, as users have them.
@@ -25,7 +25,7 @@ for project in sys.argv[2:]:
 
 
 def build_venv(folder: Path, projects: Iterable[Path]) -> Path:
-    """The folder of the new environment's commands."""
+    """Create the environment and return its bin folder."""
     venv.EnvBuilder(symlinks=True).create(folder)
     python = folder / "bin" / "python"
     site = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
@@ -37,7 +37,7 @@ def build_venv(folder: Path, projects: Iterable[Path]) -> Path:
 
 
 def _lend_libraries(site: Path) -> None:
-    """Links instead of a path: whatever is installed in development mode, plugins above all, stays behind."""
+    """Link the libraries one by one: packages in development mode, above all plugins, are left out."""
     for item in Path(sysconfig.get_path("purelib")).iterdir():
         left_out = item.name.startswith(OURS) or item.name == "__pycache__"
         if not left_out and (item.suffix != ".pth" or "coverage" in item.name):
@@ -45,14 +45,14 @@ def _lend_libraries(site: Path) -> None:
 
 
 def _use_code_of_the_repository(site: Path) -> None:
-    """One copy of the code, so that coverage counts it."""
+    """Use one copy of the code, so that coverage counts it."""
     for package in ("zapomni_core", "zapomni_db", "zapomni_mcp"):
         shutil.rmtree(site / package)
     (site / "zapomni.pth").write_text(f"{ROOT}\n")
 
 
 def _run(*command: object) -> str:
-    """The command's output. What it runs is not ours, and coverage need not watch it."""
+    """Run a command of other projects, without coverage, and return its output."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr

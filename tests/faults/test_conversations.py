@@ -1,4 +1,4 @@
-"""Many processes talk in one session: all say the same order, and nothing that was acknowledged is lost when they are killed.
+"""Many processes store messages in one session: they agree on the order, and acknowledged messages survive kills.
 
 ZAPOMNI_TEST_KILL_ROUNDS asks for more rounds than the short form has.
 """
@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.faults.visiting import start
+from tests.faults.processes import start
 from zapomni_core import MemoryEngine, MemoryManager
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_db.sqlite import SQLiteStore
@@ -22,7 +22,7 @@ SPEAKERS = 3
 
 
 class Heard:
-    """What the speakers said they would say, and what was acknowledged, in the order in which it was heard."""
+    """The messages that the processes intended to store and those that were acknowledged."""
 
     def __init__(self):
         self.intended = set()
@@ -31,7 +31,7 @@ class Heard:
         self.more = threading.Semaphore(0)
 
     def listen(self, lines):
-        """Take in what one speaker says until it is gone; half a line is no line."""
+        """Read the whole lines of one process until it ends."""
         for line in lines:
             if line.endswith("\n"):
                 self._hear(*line.split())
@@ -46,8 +46,8 @@ class Heard:
             self.more.release()
 
 
-def talk_and_kill(path, heard, session, names, chance):
-    speakers = [start(path, "talk", f"{name}@{session}") for name in names]
+def store_and_kill(path, heard, session, names, chance):
+    speakers = [start(path, "store_messages", f"{name}@{session}") for name in names]
     listeners = [threading.Thread(target=heard.listen, args=[speaker.stdout]) for speaker in speakers]
     try:
         for listener in listeners:
@@ -67,11 +67,11 @@ def talk_and_kill(path, heard, session, names, chance):
 
 
 @pytest.mark.timeout(60 + 30 * ROUNDS)
-async def test_a_session_of_many_processes_has_one_order_and_loses_nothing(tmp_path):
+async def test_a_session_of_many_processes_has_one_order_and_keeps_every_message(tmp_path):
     path, heard, session, chance = tmp_path / "memory.db", Heard(), uuid4(), random.Random(23)
     earlier = []
     for number in range(ROUNDS):
-        talk_and_kill(path, heard, session, [f"r{number}s{speaker}" for speaker in range(SPEAKERS)], chance)
+        store_and_kill(path, heard, session, [f"r{number}s{speaker}" for speaker in range(SPEAKERS)], chance)
         engine = MemoryEngine(store=SQLiteStore(path), embedder=HashingEmbedder())
         try:
             assert await engine.memories.check() == []
@@ -89,7 +89,7 @@ async def test_a_session_of_many_processes_has_one_order_and_loses_nothing(tmp_p
 
 
 def each_strand_in_order(history):
-    """Whether everybody's own messages come in the order in which they were said, each saying after the last was kept."""
+    """Whether the messages of each strand come in the order in which they were stored."""
     last = {}
     for one in history:
         strand, _, number = one.content.rpartition(".")

@@ -1,4 +1,4 @@
-"""What a kill cannot show: a memory is on the disk before its answer is on the wire, group commit included."""
+"""A memory is synced to the disk before its answer is sent, with group commit too. A kill cannot show that."""
 
 import re
 import shutil
@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from tests.e2e.wire import ZAPOMNI, starting
-from tests.faults.serving import ask, fact
+from tests.e2e.stdio_server import ZAPOMNI, start_servers
+from tests.faults.server_checks import ask, fact
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 
@@ -24,16 +24,16 @@ def strace(log, *command):
 
 @pytest.fixture
 def trace(tmp_path):
-    """Starts a server whose system calls are written to a file, and the file."""
+    """A server whose system calls are traced, and the trace."""
     log = tmp_path / "trace"
     if subprocess.run(strace(log, "true"), check=False, capture_output=True).returncode:
         pytest.skip("strace may not trace here")
-    with starting(tmp_path) as start:
+    with start_servers(tmp_path) as start:
         yield start(*strace(log, ZAPOMNI, "serve")), log
 
 
 def events_of(lines):
-    """In order: which requests were read, that something was written to a file, that it is on the disk, what was answered."""
+    """The reads of requests, the writes and syncs of the store, and the answers, in order."""
     for line in lines:
         if " read(" in line or " read resumed" in line:
             yield from (("request", int(key)) for key in REQUEST.findall(line))
@@ -46,7 +46,7 @@ def events_of(lines):
 
 
 def undurable(events):
-    """The answers before which, since their request was read, nothing was written and then synced; and all answers."""
+    """The answers without a write and a sync since their request was read; and all answers."""
     progress, early, answered = {}, [], []
     for event, key in events:
         if event == "request":
@@ -61,7 +61,7 @@ def undurable(events):
     return early, answered
 
 
-def test_an_answer_without_a_sync_would_be_noticed():
+def test_an_answer_without_a_sync_is_found():
     asked = [("request", 1), ("request", 2), ("written", 0)]
     assert undurable([*asked, ("answer", 1), ("synced", 0), ("answer", 2)]) == ([1], [1, 2])
     assert undurable([("written", 0), ("request", 1), ("synced", 0), ("answer", 1)]) == ([1], [1])

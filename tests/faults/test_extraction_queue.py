@@ -1,4 +1,4 @@
-"""A language model that is away, and a server that is killed: what was queued is read once, by whoever comes next."""
+"""Memories that a killed server had queued for extraction are extracted once, by the next servers."""
 
 import asyncio
 import re
@@ -8,8 +8,8 @@ from contextlib import closing
 import apsw
 import pytest
 
-from tests.e2e.wire import HASHING, ZAPOMNI, starting
-from tests.faults.serving import ask, fact, mark, store_file
+from tests.e2e.stdio_server import HASHING, ZAPOMNI, start_servers
+from tests.faults.server_checks import ask, fact, mark, store_file
 from zapomni_core.testing.llm_server import LLMServer, answer, stall
 from zapomni_db.sqlite import SQLiteStore
 
@@ -19,7 +19,7 @@ PATIENCE = 150
 
 
 def read(request):
-    """A model that reads the one word of a text that no other has."""
+    """A model that returns the unique word of a text as its entity."""
     word = re.search(r"\bs\d+n\d+x\b", request.prompt)[0]
     return {"entities": [{"name": word, "type": "mark", "quote": word}], "relations": []}
 
@@ -32,7 +32,7 @@ def llm():
 
 @pytest.fixture
 def serve(tmp_path, llm):
-    with starting(tmp_path) as start:
+    with start_servers(tmp_path) as start:
 
         def server():
             started = start(
@@ -54,13 +54,13 @@ def serve(tmp_path, llm):
 
 
 async def one_runs_and_the_rest_wait(store):
-    """The server is in the middle of a job when it is killed, and has read some memories already."""
+    """Whether the server is in the middle of a job and has extracted some memories."""
     counts = await store.jobs.counts("default")
     return counts.running == 1 and counts.queued >= COUNT // 2
 
 
-def a_minute_passes(file):
-    """A dead server's lease ends a minute after it was last renewed; the test does not wait for that."""
+def end_lease(file):
+    """End the lease of the killed server, which otherwise lasts a minute."""
     with closing(apsw.Connection(str(file))) as connection:
         connection.set_busy_timeout(30_000)
         connection.execute("UPDATE job SET due_at = 0 WHERE state = 'running'")
@@ -87,7 +87,7 @@ async def until(condition):
 
 @pytest.mark.timeout(400)
 async def test_memories_queued_by_a_killed_server_are_extracted_once_each_by_two_others(tmp_path, serve, llm):
-    """It is killed while it reads: some memories are read, one is being read, and the others wait."""
+    """When it is killed, some memories are extracted, one is in progress, and the others wait."""
     llm.then(*[answer(read)] * BEFORE)
     first = serve()
     texts = [fact(1, number) for number in range(COUNT)]
@@ -101,7 +101,7 @@ async def test_memories_queued_by_a_killed_server_are_extracted_once_each_by_two
         first.process.wait(PATIENCE)
         assert (await store.jobs.counts("default")).running == 1
         llm.always(answer(read))
-        a_minute_passes(store_file(tmp_path))
+        end_lease(store_file(tmp_path))
         others = [serve(), serve()]
         await until(lambda: all_read(store))
         for text, receipt in zip(texts, queued, strict=True):

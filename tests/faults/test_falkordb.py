@@ -72,6 +72,22 @@ async def test_a_wrong_password_is_refused_without_showing_it(make_store):
     assert password not in "".join(traceback.format_exception(caught.value))
 
 
+async def test_a_user_needs_few_rights_and_an_error_names_them(make_store, falkordb_server, falkordb_url):
+    graph = falkordb_url.rpartition("/")[2]
+    rights = ["on", ">secret", f"~{graph}", "+graph.query", "+graph.ro_query", "+graph.constraint", "+info"]
+    with falkordb_server.client() as admin:
+        admin.execute_command("ACL", "SETUSER", graph, *rights)
+        try:
+            store = make_store(username=graph, password="secret")
+            await add(store, "text")
+            assert (await store.health(), (await store.stats(WORKSPACE)).memories) == ([], 1)
+            admin.execute_command("ACL", "SETUSER", graph, "-graph.query")
+            with pytest.raises(StoreUnavailableError, match=r"GRAPH\.QUERY"):
+                await add(store, "more")
+        finally:
+            admin.execute_command("ACL", "DELUSER", graph)
+
+
 @pytest.mark.parametrize("where", [{"port": 1}, {"host": "nowhere.invalid"}], ids=["port", "host"])
 async def test_a_server_that_is_not_there_is_named(make_store, where):
     store = make_store(**where)
@@ -227,12 +243,13 @@ async def test_values_that_indexes_get_wrong_are_found_after_a_restart(own_serve
 @pytest.mark.parametrize(
     ("option", "word"), [(("--appendonly", "no"), "append-only"), (("--appendfsync", "everysec"), "everysec")], ids=str
 )
-async def test_a_server_that_may_lose_what_it_acknowledged_is_reported(tmp_path, option, word):
+async def test_a_server_that_may_lose_what_it_acknowledged_is_reported_and_logged(tmp_path, caplog, option, word):
     with falkordb(tmp_path / "server", *option) as server:
         store = FalkorDBStore(FalkorDBClient.from_url(server.url()))
         try:
             (warning,) = (await store.stats(WORKSPACE)).warnings
             assert word in warning
+            assert caplog.messages.count("store_may_lose_memories") == 1
             assert await store.health() == []
         finally:
             await store.close()

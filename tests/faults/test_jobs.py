@@ -1,4 +1,4 @@
-"""Jobs survive the processes that do them: each is done, and has its effect once, whoever is killed in the middle.
+"""Jobs survive the processes that run them: each takes effect once, even if workers are killed.
 
 ZAPOMNI_TEST_JOB_KILLS asks for more kills than the short form has.
 """
@@ -14,33 +14,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.wire import ZAPOMNI, starting
-from tests.faults.serving import ask, store_file
+from tests.e2e.stdio_server import ZAPOMNI, start_servers
+from tests.faults.server_checks import ask, store_file
 from zapomni_db.records import JobCounts
 from zapomni_db.sqlite import SQLiteStore
 
-LABOURER = Path(__file__).with_name("labourer.py")
-NOTE_TAKER = Path(__file__).with_name("note_taker.py")
+JOB_PROCESS = Path(__file__).with_name("job_process.py")
+JOB_PLUGIN = Path(__file__).with_name("job_plugin.py")
 KILLS = int(os.environ.get("ZAPOMNI_TEST_JOB_KILLS", "5"))
 JOBS = max(100, 15 * KILLS)
 PATIENCE = 100
 
 
 def command(path, *words):
-    return [sys.executable, str(LABOURER), str(path), *map(str, words)]
+    return [sys.executable, str(JOB_PROCESS), str(path), *map(str, words)]
 
 
 def queue_jobs(path):
-    subprocess.run(command(path, "queue", JOBS), check=True, timeout=PATIENCE, cwd=LABOURER.parents[2])
+    subprocess.run(command(path, "queue", JOBS), check=True, timeout=PATIENCE, cwd=JOB_PROCESS.parents[2])
 
 
-class Labourer:
-    """A process that does jobs, and what it said of them."""
+class Worker:
+    """A process that runs jobs, and the lines it printed."""
 
     def __init__(self, path, name):
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            command(path, "work", name), stdin=pipe, stdout=pipe, text=True, cwd=LABOURER.parents[2]
+            command(path, "work", name), stdin=pipe, stdout=pipe, text=True, cwd=JOB_PROCESS.parents[2]
         )
         self.said = []
         self._heard = threading.Semaphore(0)
@@ -54,12 +54,12 @@ class Labourer:
                 self._heard.release()
 
     def permit(self, jobs=1):
-        """Let it go on with so many jobs that it has begun."""
+        """Let it finish so many jobs."""
         self.process.stdin.write("go\n" * jobs)
         self.process.stdin.flush()
 
     def wait_until(self, what, times=1):
-        """Wait until it has said something so often."""
+        """Wait until it has printed a word so many times."""
         while sum(one == what for one, _ in self.said) < times:
             assert self._heard.acquire(timeout=PATIENCE), self.said
 
@@ -68,7 +68,7 @@ class Labourer:
         self._end()
 
     def finish(self):
-        """Let it end in peace; its exit code."""
+        """Close its input and return its exit code."""
         self.process.stdin.close()
         self._end()
         return self.process.returncode
@@ -81,16 +81,16 @@ class Labourer:
 
 
 @pytest.fixture
-def hire(tmp_path):
-    """Start processes that do the jobs of one store; all are ended after the test."""
-    hired = []
+def start_worker(tmp_path):
+    """Start processes that run the jobs of one store; all are ended after the test."""
+    workers = []
 
     def start(name):
-        hired.append(Labourer(tmp_path / "memory.db", name))
-        return hired[-1]
+        workers.append(Worker(tmp_path / "memory.db", name))
+        return workers[-1]
 
     yield start
-    for one in hired:
+    for one in workers:
         one.kill()
 
 
@@ -101,15 +101,15 @@ async def store(tmp_path):
     await store.close()
 
 
-def kill_in_the_middle(labourer, moment, jobs):
-    """Let it do some jobs, then kill it in the next: before its effect, after it, or somewhere in between."""
-    labourer.permit(jobs)
-    labourer.wait_until("begun", jobs + 1)
+def kill_in_the_middle(worker, moment, jobs):
+    """Let a worker finish some jobs, then kill it in the next: before its effect, after it, or at any moment."""
+    worker.permit(jobs)
+    worker.wait_until("begun", jobs + 1)
     if moment != "begun":
-        labourer.permit()
+        worker.permit()
     if moment == "noted":
-        labourer.wait_until("noted", jobs + 1)
-    labourer.kill()
+        worker.wait_until("noted", jobs + 1)
+    worker.kill()
 
 
 async def until_done(store):
@@ -120,21 +120,21 @@ async def until_done(store):
 
 
 @pytest.mark.timeout(120 + 20 * KILLS)
-async def test_every_job_has_its_effect_once_though_its_workers_are_killed(tmp_path, hire, store):
+async def test_every_job_takes_effect_once_although_workers_are_killed(tmp_path, start_worker, store):
     chance = random.Random(31)
     queue_jobs(tmp_path / "memory.db")
     assert await store.jobs.counts("default") == JobCounts(queued=JOBS)
-    crew = [hire("first"), hire("second")]
-    everyone = list(crew)
+    working = [start_worker("first"), start_worker("second")]
+    everyone = list(working)
     for number in range(KILLS):
         place = chance.randrange(2)
-        kill_in_the_middle(crew[place], ("begun", "noted", "anywhere")[number % 3], chance.randint(0, 4))
-        crew[place] = hire(f"another {number}")
-        everyone.append(crew[place])
-    for one in crew:
+        kill_in_the_middle(working[place], ("begun", "noted", "anywhere")[number % 3], chance.randint(0, 4))
+        working[place] = start_worker(f"another {number}")
+        everyone.append(working[place])
+    for one in working:
         one.permit(JOBS)
     await until_done(store)
-    assert [one.finish() for one in crew] == [0, 0]
+    assert [one.finish() for one in working] == [0, 0]
 
     assert await store.jobs.counts("default") == JobCounts(done=JOBS)
     jobs = await store.jobs.list("default", limit=JOBS + 1)
@@ -145,17 +145,17 @@ async def test_every_job_has_its_effect_once_though_its_workers_are_killed(tmp_p
     assert await store.check() == []
     begun = [job_id for one in everyone for what, job_id in one.said if what == "begun"]
     assert set(begun) == {job.id for job in jobs}
-    assert len(begun) > JOBS  # the one that was killed before its effect was begun again
+    assert len(begun) > JOBS  # jobs of killed workers were begun again
 
 
 @pytest.fixture
 def serve(tmp_path):
-    """Start a server that can queue notes and, where a file is named, take them."""
-    with starting(tmp_path) as start:
+    """Start a server that queues notes and, if a file is given, runs the jobs once it exists."""
+    with start_servers(tmp_path) as start:
 
         def server(works=None):
-            variables = {"ZAPOMNI_EMBEDDER": "hashing"} | ({"NOTE_TAKER_WORKS": str(works)} if works else {})
-            started = start(ZAPOMNI, "serve", "--plugin", NOTE_TAKER, **variables)
+            variables = {"ZAPOMNI_EMBEDDER": "hashing"} | ({"JOB_PLUGIN_GATE": str(works)} if works else {})
+            started = start(ZAPOMNI, "serve", "--plugin", JOB_PLUGIN, **variables)
             started.initialize()
             return started
 
@@ -167,8 +167,8 @@ def killed(server):
     server.process.wait(PATIENCE)
 
 
-async def assert_each_note_was_taken_once(servers, folder, job_ids):
-    """Once the servers have used their store, all jobs get done, and there is one memory for each."""
+async def assert_each_note_was_added_once(servers, folder, job_ids):
+    """All jobs end, and there is one memory for each."""
     for server in servers:
         ask(server, "get_stats")
     store = SQLiteStore(store_file(folder))
@@ -187,17 +187,17 @@ async def assert_each_note_was_taken_once(servers, folder, job_ids):
 
 
 @pytest.mark.timeout(300)
-async def test_what_a_killed_server_had_queued_is_done_once_by_two_others(tmp_path, serve):
+async def test_jobs_queued_by_a_killed_server_are_run_once_by_two_others(tmp_path, serve):
     first = serve()
     job_ids = ask(first, "queue_notes", count=100)["jobs"]
     killed(first)
     (tmp_path / "go").touch()
-    await assert_each_note_was_taken_once([serve(tmp_path / "go"), serve(tmp_path / "go")], tmp_path, job_ids)
+    await assert_each_note_was_added_once([serve(tmp_path / "go"), serve(tmp_path / "go")], tmp_path, job_ids)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-async def test_a_job_in_whose_middle_a_server_was_killed_is_done_when_its_lease_has_ended(tmp_path, serve):
+async def test_a_job_of_a_killed_server_is_run_after_its_lease_has_ended(tmp_path, serve):
     first = serve(tmp_path / "go")
     job_ids = ask(first, "queue_notes", count=100)["jobs"]
     end = time.monotonic() + PATIENCE
@@ -206,4 +206,4 @@ async def test_a_job_in_whose_middle_a_server_was_killed_is_done_when_its_lease_
         await asyncio.sleep(0.05)
     killed(first)
     (tmp_path / "go").touch()
-    await assert_each_note_was_taken_once([serve(tmp_path / "go"), serve(tmp_path / "go")], tmp_path, job_ids)
+    await assert_each_note_was_added_once([serve(tmp_path / "go"), serve(tmp_path / "go")], tmp_path, job_ids)

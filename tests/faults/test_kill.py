@@ -1,4 +1,4 @@
-"""Processes that are killed while they write lose nothing that was acknowledged, and leave nothing half done.
+"""Processes that are killed while they write lose nothing that was acknowledged, and leave no half-done change.
 
 ZAPOMNI_TEST_KILL_ROUNDS asks for more rounds than the short form has.
 """
@@ -11,17 +11,17 @@ from collections import defaultdict
 
 import pytest
 
-from tests.faults.visiting import start
+from tests.faults.processes import start
 from zapomni_core.testing.samples import ask, sample_vector
 from zapomni_db.sqlite import SQLiteStore
 
 ROUNDS = int(os.environ.get("ZAPOMNI_TEST_KILL_ROUNDS", "3"))
-VISITORS = 3
+PROCESSES = 3
 AFTER = {"add": "live", "delete": "deleted", "restore": "live", "purge": "gone"}
 
 
 class Told:
-    """What visitors said of each memory: what they intended, and what was acknowledged."""
+    """The intents and acknowledgements that the processes printed for each memory."""
 
     def __init__(self):
         self.ids = {}
@@ -29,7 +29,7 @@ class Told:
         self.acknowledged = threading.Semaphore(0)
 
     def listen(self, lines):
-        """Take in what one visitor says until it is gone; half a line is no line."""
+        """Read the whole lines of one process until it ends."""
         for line in lines:
             if line.endswith("\n"):
                 self._hear(*line.split())
@@ -45,19 +45,19 @@ class Told:
 
 
 def run_and_kill(path, told, names, chance):
-    visitors = [start(path, "live_wildly", name) for name in names]
-    listeners = [threading.Thread(target=told.listen, args=[visitor.stdout]) for visitor in visitors]
+    processes = [start(path, "change_at_random", name) for name in names]
+    listeners = [threading.Thread(target=told.listen, args=[process.stdout]) for process in processes]
     for listener in listeners:
         listener.start()
-    for visitor in visitors:
+    for process in processes:
         for _ in range(chance.randint(5, 60)):
-            assert told.acknowledged.acquire(timeout=60), visitor.stderr.read()
-        visitor.kill()
-    for visitor, listener in zip(visitors, listeners, strict=True):
+            assert told.acknowledged.acquire(timeout=60), process.stderr.read()
+        process.kill()
+    for process, listener in zip(processes, listeners, strict=True):
         listener.join()
-        with contextlib.closing(visitor.stderr), contextlib.closing(visitor.stdin), contextlib.closing(visitor.stdout):
-            assert visitor.stderr.read() == ""
-        visitor.wait()
+        with contextlib.closing(process.stderr), contextlib.closing(process.stdin), contextlib.closing(process.stdout):
+            assert process.stderr.read() == ""
+        process.wait()
 
 
 async def states(store, ids):
@@ -69,17 +69,17 @@ async def states(store, ids):
 
 
 async def lookup(store, text):
-    """What words and vectors find of a text."""
+    """The memories that words and vectors find for a text."""
     proposed = await ask(store, text, by_vector=3)
     best = max(proposed.found, key=lambda one: one.cosine)
     return [one.memory_id for one in proposed.found if one.counts == (1,)], best.memory_id
 
 
 @pytest.mark.timeout(60 + 10 * ROUNDS)
-async def test_what_was_acknowledged_is_there_whole_and_found(tmp_path):
+async def test_acknowledged_changes_survive_kills_and_memories_are_found(tmp_path):
     path, told, chance = tmp_path / "memory.db", Told(), random.Random(17)
     for number in range(ROUNDS):
-        run_and_kill(path, told, [f"r{number}v{visitor}" for visitor in range(VISITORS)], chance)
+        run_and_kill(path, told, [f"r{number}v{process}" for process in range(PROCESSES)], chance)
         store = SQLiteStore(path)
         assert await store.check() == []
         await store.close()

@@ -1,4 +1,4 @@
-"""A file that is copied over the store, as by cp, is noticed; restoring the backup by its command is the way out."""
+"""A file that is copied over the store, as by `cp`, is refused; `restore-backup` is the way out."""
 
 import shutil
 
@@ -73,9 +73,7 @@ async def test_an_open_store_that_is_overwritten_refuses_every_call(make_engine,
     await assert_only_a_restored_backup_helps(make_engine, earlier)
 
 
-async def test_a_store_that_is_overwritten_while_nothing_is_asked_of_it_is_not_mixed_at_the_end(
-    make_engine, path, earlier
-):
+async def test_closing_an_idle_store_does_not_write_to_a_file_that_replaced_it(make_engine, path, earlier):
     engine = await in_use(make_engine())
     shutil.copyfile(earlier, path)
     await engine.close()
@@ -98,8 +96,8 @@ async def test_a_file_that_was_copied_beside_the_wal_of_a_killed_server_is_refus
     await assert_only_a_restored_backup_helps(make_engine, earlier)
 
 
-async def test_what_several_servers_write_and_purge_is_no_overwritten_file(make_engine):
-    """Each of them sees the file change by what the other one writes."""
+async def test_changes_by_several_servers_are_not_taken_for_an_overwritten_file(make_engine):
+    """Each server sees the file change when the other one writes."""
     one, other = make_engine(), make_engine()
     for number in range(30):
         memory_id = (await one.add_memory(f"number {number} " + "word " * 3000)).memory_id

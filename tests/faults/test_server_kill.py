@@ -1,4 +1,4 @@
-"""Servers that are killed while they write lose nothing that they acknowledged, and leave nothing half done.
+"""Servers that are killed while they write lose nothing that they acknowledged, and leave no half-done change.
 
 The short form has 2 rounds; `make soak` has 50, or as many as ZAPOMNI_TEST_KILL_ROUNDS asks for.
 """
@@ -12,7 +12,7 @@ from itertools import count
 
 import pytest
 
-from tests.faults.serving import assert_found, fact, mark, servers, store_file
+from tests.faults.server_checks import assert_found, fact, mark, servers, store_file
 from zapomni_core.testing.embedder import HashingEmbedder
 from zapomni_core.testing.samples import ask
 from zapomni_core.text.terms import terms
@@ -24,7 +24,7 @@ AT_ONCE = 4
 
 
 class Writer:
-    """Keeps one server busy, several adds at once, and remembers what was sent and what was acknowledged."""
+    """Sends concurrent adds to one server and records what was sent and what was acknowledged."""
 
     def __init__(self, server, name):
         self.server = server
@@ -38,7 +38,7 @@ class Writer:
         self._thread.start()
 
     def _run(self):
-        """Until the server is gone: that is an assertion of the wire, or a pipe that nobody reads."""
+        """Write until the server is gone, which is an assertion of `StdioServer` or a broken pipe."""
         with suppress(AssertionError, OSError):
             self.server.initialize()
             waiting = [self._send(number) for number in range(AT_ONCE)]
@@ -68,7 +68,7 @@ class Writer:
 
 
 def one_round(start, number, chance):
-    """What was sent, and what was acknowledged, by servers that were killed all at once while they wrote."""
+    """Kill all servers while they write; returns the texts that were sent and those that were acknowledged."""
     writers = [Writer(start(), f"{number}w{place}") for place in range(SERVERS)]
     try:
         for writer in writers:
@@ -87,7 +87,7 @@ def one_round(start, number, chance):
 
 
 async def assert_in_store(path, sent, told, embedder):
-    """Whether the store is whole and what was acknowledged is in it, by id, by word and by vector."""
+    """Check that the store is sound and has what was acknowledged, by id, by word and by vector."""
     store = SQLiteStore(path)
     assert await store.check() == []
     texts = [memory.text for memory in (await store.list_memories("default", limit=100_000)).memories]
@@ -124,7 +124,7 @@ async def kill_in_rounds(folder, rounds):
         assert server.close() == 0
 
 
-async def test_servers_that_are_killed_while_they_write_lose_nothing_that_they_acknowledged(tmp_path):
+async def test_acknowledged_memories_survive_killed_servers(tmp_path):
     await kill_in_rounds(tmp_path, SHORT_ROUNDS)
 
 

@@ -1,4 +1,4 @@
-"""What the world can do to a store: it says what happened and what to do, and never makes it worse."""
+"""A store with damaged, missing or unwritable files names the problem and the way out, and changes nothing."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.faults.visiting import run, start
+from tests.faults.processes import run, start
 from zapomni_core.testing.samples import delete, put, sample_memory, searchable
 from zapomni_db.errors import StoreDamagedError, StoreFullError, StoreReplacedError, StoreUnavailableError
 from zapomni_db.sqlite import SQLiteStore
@@ -26,7 +26,7 @@ def path(tmp_path):
 
 
 async def fill(path, count=50):
-    """A closed store with memories in it."""
+    """Make a store with memories and close it."""
     store = SQLiteStore(path)
     for number in range(count):
         await put(store, sample_memory(f"filled {number}"), "default")
@@ -34,7 +34,7 @@ async def fill(path, count=50):
 
 
 async def refused(path, error, match):
-    """A store that must be refused, reading and writing, and be left as it was."""
+    """Check that reading and writing are refused and the file is left as it was; returns what `check` finds."""
     before = path.read_bytes()
     store = SQLiteStore(path)
     for attempt in (lambda: store.stats("default"), lambda: put(store, sample_memory("new"), "default")):
@@ -74,7 +74,7 @@ async def test_a_file_of_nothing_but_a_header_is_not_taken_for_a_new_store(path)
     await refused(path, StoreDamagedError, "nothing is in the file")
 
 
-async def test_a_store_that_its_owner_removed_begins_anew(path):
+async def test_a_removed_store_is_created_again(path):
     await fill(path)
     path.unlink()
     store = SQLiteStore(path)
@@ -83,7 +83,7 @@ async def test_a_store_that_its_owner_removed_begins_anew(path):
     await store.close()
 
 
-async def test_a_killed_writer_leaves_what_it_acknowledged(path):
+async def test_a_killed_writer_keeps_what_it_acknowledged(path):
     run(path, "add_and_die", 20, code=-9)
     store = SQLiteStore(path)
     assert len(await searchable(store)) == 20
@@ -91,7 +91,7 @@ async def test_a_killed_writer_leaves_what_it_acknowledged(path):
     await store.close()
 
 
-async def test_shared_memory_that_was_removed_is_made_anew(path):
+async def test_a_removed_shm_file_is_created_again(path):
     run(path, "add_and_die", 20, code=-9)
     path.with_name("memory.db-shm").unlink()
     store = SQLiteStore(path)
@@ -100,20 +100,20 @@ async def test_shared_memory_that_was_removed_is_made_anew(path):
     await store.close()
 
 
-async def test_a_wal_that_was_removed_is_missed(path):
+async def test_a_removed_wal_is_reported(path):
     await fill(path)
     run(path, "add_and_die", 20, code=-9)
     path.with_name("memory.db-wal").unlink()
     await refused(path, StoreDamagedError, r"last 20 changes are missing.*Put the -wal back")
 
 
-async def test_a_wal_that_held_everything_and_was_removed_is_missed(path):
+async def test_a_removed_wal_that_held_everything_is_reported(path):
     run(path, "add_and_die", 20, code=-9)
     path.with_name("memory.db-wal").unlink()
     await refused(path, StoreDamagedError, "is its -wal missing")
 
 
-async def test_a_wal_that_was_cut_is_missed(path):
+async def test_a_truncated_wal_is_reported(path):
     await fill(path)
     run(path, "add_and_die", 20, code=-9)
     wal = path.with_name("memory.db-wal")
@@ -121,7 +121,7 @@ async def test_a_wal_that_was_cut_is_missed(path):
     await refused(path, StoreDamagedError, "changes are missing")
 
 
-async def test_one_can_go_on_with_what_is_left(path):
+async def test_the_store_can_be_used_without_the_lost_changes(path):
     run(path, "add_and_die", 20, code=-9)
     path.with_name("memory.db-wal").unlink()
     path.with_name("memory.db.lock").unlink()
@@ -131,7 +131,7 @@ async def test_one_can_go_on_with_what_is_left(path):
     await store.close()
 
 
-async def test_a_file_that_is_missing_beside_its_wal_is_missed(path):
+async def test_a_missing_file_beside_its_wal_is_reported(path):
     run(path, "add_and_die", 20, code=-9)
     away = path.rename(path.with_name("away.db"))
     store = SQLiteStore(path)
@@ -145,8 +145,8 @@ async def test_a_file_that_is_missing_beside_its_wal_is_missed(path):
 
 
 @pytest.mark.parametrize("ending", ["", "-wal"])
-async def test_files_that_are_taken_away_while_open_are_missed(path, ending):
-    """SQLite would go on writing into a file that nobody can open any more."""
+async def test_files_that_are_removed_while_open_are_reported(path, ending):
+    """SQLite would keep writing to a file that cannot be opened again."""
     store = SQLiteStore(path)
     await put(store, sample_memory("first"), "default")
     taken = path.with_name(path.name + ending)
@@ -160,13 +160,13 @@ async def test_files_that_are_taken_away_while_open_are_missed(path, ending):
 
 
 async def test_processes_that_create_a_store_at_once_create_one(path):
-    visitors = [start(path, "add_at_once", f"v{number}") for number in range(6)]
-    for visitor in visitors:
-        assert visitor.stdout.readline() == "ready\n", visitor.stderr.read()
-    for visitor in visitors:
-        visitor.stdin.write("now\n")
-        visitor.stdin.flush()
-    said = [visitor.communicate(timeout=100) for visitor in visitors]
+    processes = [start(path, "add_at_once", f"v{number}") for number in range(6)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+    for process in processes:
+        process.stdin.write("now\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=100) for process in processes]
     assert [errors for _, errors in said if errors] == []
     ids = [out.split() for out, _ in said]
     assert len({one[0] for one in ids}) == 1, "what everybody added is one memory"
@@ -178,7 +178,7 @@ async def test_processes_that_create_a_store_at_once_create_one(path):
 
 
 async def add_until_refused(store, texts):
-    """Add, and list what was acknowledged."""
+    """Add memories until the store refuses, listing what was acknowledged."""
     for number in range(10_000):
         text = f"{number} " + "long" * 2000
         await put(store, sample_memory(text), "default")
@@ -199,7 +199,7 @@ def small_disk(path, megabytes, *options):
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
-async def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path):
+async def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path):
     with small_disk(tmp_path / "disk", 3) as disk:
         ballast = disk / "ballast"
         ballast.write_bytes(bytes(1_000_000))
@@ -215,7 +215,7 @@ async def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path):
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
-async def test_a_store_that_cannot_even_begin_on_a_full_disk_says_so(tmp_path):
+async def test_a_store_that_cannot_be_created_on_a_full_disk_is_reported(tmp_path):
     with small_disk(tmp_path / "disk", 1) as disk:
         with pytest.raises(OSError, match="No space"):
             (disk / "ballast").write_bytes(bytes(2_000_000))
@@ -228,7 +228,7 @@ async def test_a_store_that_cannot_even_begin_on_a_full_disk_says_so(tmp_path):
 
 
 def use_up(disk):
-    """Leave no room on a disk, however little is left."""
+    """Fill a disk."""
     with suppress(OSError), (disk / "ballast").open("wb", buffering=0) as ballast:
         while True:
             ballast.write(bytes(4096))
@@ -236,7 +236,7 @@ def use_up(disk):
 
 
 def use_up_names(disk):
-    """Leave no file on a disk to be made."""
+    """Use up the files that a disk can hold."""
     with suppress(OSError):
         for number in range(1000):
             (disk / f"ballast {number}").touch()
@@ -249,7 +249,7 @@ def make_read_only(disk):
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
 @pytest.mark.parametrize("fill_up", [use_up, use_up_names])
-async def test_a_full_disk_is_said_although_sqlite_cannot_even_begin_to_read(tmp_path, fill_up):
+async def test_a_full_disk_is_reported_even_if_sqlite_cannot_open_the_file(tmp_path, fill_up):
     with small_disk(tmp_path / "disk", 3, "nr_inodes=20") as disk:
         path = disk / "memory.db"
         await fill(path, 1)
@@ -273,7 +273,7 @@ async def test_a_full_disk_is_said_although_sqlite_cannot_even_begin_to_read(tmp
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
-async def test_a_purge_without_room_to_write_the_file_anew_says_what_is_gone_and_what_stays(tmp_path):
+async def test_a_purge_without_room_to_vacuum_reports_what_was_removed(tmp_path):
     with small_disk(tmp_path / "disk", 5) as disk:
         await fill(disk / "memory.db", 500)
         free = os.statvfs(disk)
@@ -293,7 +293,7 @@ async def test_a_purge_without_room_to_write_the_file_anew_says_what_is_gone_and
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
-async def test_a_backup_to_a_full_disk_says_so_and_leaves_what_was_there(tmp_path):
+async def test_a_backup_to_a_full_disk_is_reported_and_keeps_the_old_one(tmp_path):
     await fill(tmp_path / "memory.db", 1)
     with small_disk(tmp_path / "disk", 1) as disk:
         (disk / "backup.db").write_text("the one before")
@@ -309,7 +309,7 @@ async def test_a_backup_to_a_full_disk_says_so_and_leaves_what_was_there(tmp_pat
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root mounts disks")
 @pytest.mark.parametrize("name", ["old.db", "new.db", "new/memory.db"])
-async def test_a_read_only_disk_is_said_of_an_old_and_of_a_new_store(tmp_path, name):
+async def test_a_read_only_disk_is_reported_for_an_old_and_a_new_store(tmp_path, name):
     with small_disk(tmp_path / "disk", 3) as disk:
         await fill(disk / "old.db", 1)
         make_read_only(disk)
@@ -319,35 +319,35 @@ async def test_a_read_only_disk_is_said_of_an_old_and_of_a_new_store(tmp_path, n
         await store.close()
 
 
-async def test_a_limit_on_files_is_said_and_leaves_what_was_there(path):
+async def test_a_limit_on_the_file_size_is_reported_and_nothing_is_lost(path):
     assert run(path, "add_within", 1) == ["StoreUnavailableError", "0 []", "stored"]
 
 
 @pytest.fixture
 def open_directory():
-    """A directory that everybody can look into."""
+    """A directory that all users can read."""
     directory = Path(tempfile.mkdtemp(dir="/tmp"))
     directory.chmod(0o755)
     yield directory
     shutil.rmtree(directory)
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="only root can become nobody")
+@pytest.mark.skipif(not IS_ROOT, reason="only root can become another user")
 @pytest.mark.parametrize("mode", [0o755, 0o700], ids=["readable", "closed"])
-async def test_a_directory_that_one_may_not_write_is_said(open_directory, mode):
+async def test_a_directory_without_write_permission_is_reported(open_directory, mode):
     directory = open_directory / "data"
     directory.mkdir()
     await fill(directory / "memory.db", 1)
     (directory / "memory.db").chmod(0o644)
     directory.chmod(mode)
-    said = run(directory / "memory.db", "look_as_nobody")
+    said = run(directory / "memory.db", "read_without_permission")
     assert len(said) == 2
     assert all(line.startswith("StoreUnavailableError The store") and str(directory) in line for line in said), said
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="only root can become nobody")
-async def test_a_directory_where_no_store_can_be_made_is_said(open_directory):
-    said = run(open_directory / "new" / "memory.db", "look_as_nobody")
+@pytest.mark.skipif(not IS_ROOT, reason="only root can become another user")
+async def test_a_directory_where_no_store_can_be_created_is_reported(open_directory):
+    said = run(open_directory / "new" / "memory.db", "read_without_permission")
     assert all(line.startswith("StoreUnavailableError The store") and "read and write" in line for line in said), said
     assert len(said) == 2
 
@@ -364,8 +364,8 @@ def test_an_add_is_acknowledged_after_it_is_on_the_disk(path, tmp_path):
     assert re.fullmatch(r"s*(rs+a){3}s*", told), told
 
 
-async def test_hostile_neighbours_in_one_process_do_not_harm_each_other(path):
-    """Many stores on one file in one process: closing one must not take the locks of another."""
+async def test_closing_one_store_does_not_drop_the_locks_of_another_in_the_same_process(path):
+    """POSIX drops all locks of a process on a file when any of its descriptors is closed."""
     stores = [SQLiteStore(path) for _ in range(5)]
     for turn in range(10):
         await asyncio.gather(*(put(one, sample_memory(f"{turn} {n}"), "default") for n, one in enumerate(stores)))
@@ -377,10 +377,10 @@ async def test_hostile_neighbours_in_one_process_do_not_harm_each_other(path):
         await store.close()
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="only root can become nobody")
-def test_a_directory_that_is_closed_while_serving_is_said(open_directory):
+@pytest.mark.skipif(not IS_ROOT, reason="only root can become another user")
+def test_a_directory_that_becomes_inaccessible_is_reported(open_directory):
     open_directory.chmod(0o777)
-    said = run(open_directory / "data" / "memory.db", "lose_the_directory")
+    said = run(open_directory / "data" / "memory.db", "lose_access_to_the_directory")
     assert len(said) == 4
     assert all("StoreUnavailableError" in line and "must be able to read and write" in line for line in said[:3]), said
     assert said[3] == "stored []"
@@ -399,7 +399,7 @@ def mounted_file(file, name):
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root mounts files")
 async def test_a_store_that_is_mounted_as_a_single_file_is_refused(path, tmp_path):
-    """As into a container: its -wal would be lost with the container."""
+    """As a container does: the -wal file would be lost with the container."""
     await fill(path, 1)
     with mounted_file(path, tmp_path / "mounted.db") as mounted:
         store = SQLiteStore(mounted)

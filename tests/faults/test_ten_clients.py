@@ -1,4 +1,4 @@
-"""Many servers on one store, started at once, each with a client that adds and searches: nothing is lost, nobody fails.
+"""Many servers on one store, started at once, each with a client that adds and searches: no call fails and nothing is lost.
 
 The short form has 3 servers with 10 memories each; `make soak` has ten with 200.
 """
@@ -9,14 +9,14 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.faults.serving import ask, fact, servers, store_file
+from tests.faults.server_checks import ask, fact, servers, store_file
 from zapomni_db.sqlite import SQLiteStore
 
 
 def add_and_search(server, name, memories, everybody):
-    """Adds one memory after the other and finds each at once; then, when all are done, counts. The ids by text."""
+    """Add memories, finding each at once, and wait for the other clients; returns the ids by text."""
     told = {}
-    with letting_nobody_wait(everybody):
+    with aborting_on_error(everybody):
         server.initialize()
         everybody.wait(120)
         for number in range(memories):
@@ -29,8 +29,8 @@ def add_and_search(server, name, memories, everybody):
 
 
 @contextmanager
-def letting_nobody_wait(barrier):
-    """Whoever fails lets nobody wait for it."""
+def aborting_on_error(barrier):
+    """Break the barrier if this client fails, so that the others do not wait for it."""
     try:
         yield
     except BaseException:
@@ -39,7 +39,7 @@ def letting_nobody_wait(barrier):
 
 
 def not_found_by(server, told):
-    """The texts that a server does not find first by their exact words."""
+    """The texts that are not the first hit of a search for them."""
     return [
         text
         for text, memory_id in told.items()
@@ -56,7 +56,7 @@ async def serve_many(folder, many, memories):
         ]
         told = {}
         for one in adding:
-            with suppress(threading.BrokenBarrierError):  # another one failed, and says why
+            with suppress(threading.BrokenBarrierError):  # because another one failed
                 told |= one.result()
         for one in adding:
             one.result()

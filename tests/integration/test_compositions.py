@@ -1,4 +1,4 @@
-"""A server that a program puts together answers as `zapomni serve` does."""
+"""A server that a program builds behaves like `zapomni serve`."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ def model():
 
 @pytest.fixture
 async def serve(tmp_path, model):
-    """Put a server together around an engine; it is ended with the test."""
+    """Build a server around an engine; it is stopped after the test."""
     servers = []
 
     def build(*tools, **settings):
@@ -61,9 +61,7 @@ COMPOSITIONS = pytest.mark.parametrize("tools", [(AddMemoryTool, GetJobTool), ()
 
 @COMPOSITIONS
 @pytest.mark.parametrize(("mode", "status"), [("store_raw", "degraded"), ("queue_retry", "queued")])
-async def test_a_memory_that_is_stored_while_the_model_is_away_is_not_reported_as_failed(
-    serve, model, tools, mode, status
-):
+async def test_a_memory_stored_without_the_model_is_not_reported_as_failed(serve, model, tools, mode, status):
     model.always(refuse(401))
     server = serve(*tools, on_llm_unavailable=mode)
     result = await call(server, "add_memory", text=TEXT)
@@ -73,7 +71,7 @@ async def test_a_memory_that_is_stored_while_the_model_is_away_is_not_reported_a
 
 
 @COMPOSITIONS
-async def test_what_is_queued_is_done(serve, tools):
+async def test_a_queued_extraction_is_run(serve, tools):
     server = serve(*tools, on_llm_unavailable="queue_retry")
     record = (await call(server, "add_memory", text=TEXT, wait_for_completion=False))["structuredContent"]
     assert record["status"] == "queued"
@@ -86,7 +84,7 @@ async def test_what_is_queued_is_done(serve, tools):
 
 
 @COMPOSITIONS
-async def test_what_an_earlier_server_left_is_done_from_the_first_call_on(serve, model, tools):
+async def test_the_first_call_starts_the_jobs_of_an_earlier_server(serve, model, tools):
     model.always(refuse(401))
     earlier = serve(*tools, on_llm_unavailable="queue_retry")
     record = (await call(earlier, "add_memory", text=TEXT))["structuredContent"]
@@ -101,7 +99,7 @@ async def test_what_an_earlier_server_left_is_done_from_the_first_call_on(serve,
     await until(is_done)
 
 
-async def test_jobs_of_the_installed_plugins_are_done_for_a_given_engine(serve):
+async def test_jobs_of_installed_plugins_run_on_a_given_engine(serve):
     server = serve(extractor=None)
     await call(server, "add_memory", text=TEXT)
     built = (await call(server, "build_graph"))["structuredContent"]

@@ -1,4 +1,4 @@
-"""Adding a memory while the language model fails: what is answered, what is kept, and that it is found."""
+"""Adding memories with a language model that answers, fails or is away, in each mode."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.growth import is_linear_when_awaited
+from tests.complexity import is_linear_when_awaited
 from zapomni_core.errors import ProcessingError
 from zapomni_core.extraction.llm import LLMExtractor
 from zapomni_core.http import Limits
@@ -67,7 +67,7 @@ TOO_MUCH = {
 
 
 class Quick:
-    """The extractor `quick`: the real one with less patience, and an embedder that needs no model."""
+    """A plugin with the extractor `quick`, the real one with short limits, and a hashing embedder."""
 
     def __init__(self, settings, limits):
         self._settings = settings
@@ -92,7 +92,7 @@ def server():
 
 @pytest.fixture
 def zapomni(tmp_path, server):
-    """An app that reads with the server's model."""
+    """Start an app that extracts with the server's model."""
 
     @asynccontextmanager
     async def start(mode, protocol="ollama", settings=None, **limits):
@@ -140,7 +140,7 @@ async def until(condition):
 
 @pytest.mark.parametrize("protocol", ["ollama", "openai"])
 @pytest.mark.parametrize("mode", ["fail", "store_raw", "queue_retry"])
-async def test_a_model_that_answers_is_read_into_memory_and_graph(zapomni, mode, protocol):
+async def test_extracted_entities_are_stored_with_the_memory(zapomni, mode, protocol):
     async with zapomni(mode, protocol) as app:
         result, record = await add(app)
         assert (record["status"], record["entities_extracted"], record["relationships_extracted"]) == ("success", 2, 1)
@@ -151,7 +151,7 @@ async def test_a_model_that_answers_is_read_into_memory_and_graph(zapomni, mode,
 
 @pytest.mark.parametrize("protocol", ["ollama", "openai"])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_fail_keeps_nothing_and_says_why(zapomni, server, fault, protocol):
+async def test_fail_stores_nothing_and_reports_the_cause(zapomni, server, fault, protocol):
     fail(server, fault)
     _, code, recoverable = FAULTS[fault]
     async with zapomni("fail", protocol) as app:
@@ -170,7 +170,7 @@ async def test_fail_keeps_nothing_and_says_why(zapomni, server, fault, protocol)
 
 @pytest.mark.parametrize("protocol", ["ollama", "openai"])
 @pytest.mark.parametrize("what", TOO_MUCH)
-async def test_a_reply_with_too_much_of_something_is_not_what_was_asked_for(zapomni, server, what, protocol):
+async def test_an_oversized_reply_is_invalid(zapomni, server, what, protocol):
     server.always(TOO_MUCH[what])
     async with zapomni("fail", protocol, total_seconds=60.0) as app:
         _, record = await add(app)
@@ -181,7 +181,7 @@ async def test_a_reply_with_too_much_of_something_is_not_what_was_asked_for(zapo
 
 
 @pytest.mark.parametrize("unit", [" ", "\n", "<think>", "</think>", "```", "{", "[", '{"a":', "<thinking> ", "\\"])
-async def test_the_work_for_a_reply_grows_with_its_length_and_no_faster(zapomni, server, unit):
+async def test_the_work_for_a_reply_is_linear_in_its_length(zapomni, server, unit):
     async with zapomni("fail", total_seconds=60.0) as app:
 
         async def add_with(length):
@@ -194,7 +194,7 @@ async def test_the_work_for_a_reply_grows_with_its_length_and_no_faster(zapomni,
         assert await is_linear_when_awaited(add_with, 25_000)
 
 
-async def test_the_log_tells_of_a_model_that_is_away_in_one_line_with_the_cause(zapomni, server, caplog):
+async def test_an_unavailable_model_is_logged_in_one_line_with_the_cause(zapomni, server, caplog):
     server.always(cut())
     async with zapomni("fail") as app:
         await add(app)
@@ -203,7 +203,7 @@ async def test_the_log_tells_of_a_model_that_is_away_in_one_line_with_the_cause(
     assert (told.code, told.cause.partition(":")[0]) == ("NETWORK", "RemoteProtocolError")
 
 
-async def test_fail_says_that_the_same_memory_was_there_before_and_stays(zapomni, server):
+async def test_fail_keeps_a_memory_that_existed_before(zapomni, server):
     server.always(refuse(500))
     async with zapomni("store_raw") as app:
         _, before = await add(app)
@@ -220,7 +220,7 @@ async def test_fail_says_that_the_same_memory_was_there_before_and_stays(zapomni
 
 @pytest.mark.parametrize("protocol", ["ollama", "openai"])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_store_raw_keeps_the_text_and_lists_it_for_later(zapomni, server, fault, protocol):
+async def test_store_raw_stores_the_text_and_lists_it_for_reprocessing(zapomni, server, fault, protocol):
     fail(server, fault)
     async with zapomni("store_raw", protocol) as app:
         result, record = await add(app)
@@ -238,7 +238,7 @@ async def test_store_raw_keeps_the_text_and_lists_it_for_later(zapomni, server, 
 
 @pytest.mark.parametrize("protocol", ["ollama", "openai"])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_queue_retry_keeps_the_text_and_a_receipt(zapomni, server, fault, protocol):
+async def test_queue_retry_stores_the_text_and_queues_a_job(zapomni, server, fault, protocol):
     fail(server, fault)
     async with zapomni("queue_retry", protocol) as app:
         result, record = await add(app)
@@ -254,7 +254,7 @@ async def test_queue_retry_keeps_the_text_and_a_receipt(zapomni, server, fault, 
 
 
 @pytest.mark.parametrize("mode", ["fail", "store_raw"])
-async def test_what_the_model_named_and_the_text_does_not_show_is_told(zapomni, server, mode):
+async def test_entities_that_are_not_in_the_text_are_counted(zapomni, server, mode):
     invented = [{"name": name, "type": "person", "quote": name} for name in ("Zaphod", "Trillian")]
     server.always(answer({"entities": invented, "relations": []}))
     async with zapomni(mode) as app:
@@ -265,7 +265,7 @@ async def test_what_the_model_named_and_the_text_does_not_show_is_told(zapomni, 
     assert told in record["message"]
 
 
-async def test_a_rate_limit_is_told_with_its_seconds(zapomni, server):
+async def test_a_rate_limit_is_reported_with_its_seconds(zapomni, server):
     server.always(refuse(429, retry_after="7"))
     async with zapomni("fail") as app:
         _, record = await add(app)
@@ -273,7 +273,7 @@ async def test_a_rate_limit_is_told_with_its_seconds(zapomni, server):
     assert record["retry_after_seconds"] == 7
 
 
-async def test_what_was_stored_raw_is_read_later_when_it_is_asked_for(zapomni, server):
+async def test_memories_stored_raw_can_be_reprocessed(zapomni, server):
     server.then(refuse(500))
     async with zapomni("store_raw") as app:
         _, record = await add(app)
@@ -300,7 +300,7 @@ async def test_what_was_stored_raw_is_read_later_when_it_is_asked_for(zapomni, s
 @pytest.mark.parametrize(
     ("metadata", "day"), [({}, datetime.now(UTC)), ({"timestamp": "2023-05-08"}, datetime(2023, 5, 8, tzinfo=UTC))]
 )
-async def test_the_model_hears_on_which_day_a_memory_was_true_now_and_later(zapomni, server, metadata, day):
+async def test_the_prompt_has_the_date_of_the_memory(zapomni, server, metadata, day):
     server.then(refuse(500))
     async with zapomni("store_raw") as app:
         await add(app, metadata=metadata)
@@ -310,7 +310,7 @@ async def test_the_model_hears_on_which_day_a_memory_was_true_now_and_later(zapo
     assert [any(one in request.prompt for one in days) for request in server.requests] == [True, True]
 
 
-async def test_without_waiting_the_answer_is_a_receipt_and_the_job_reads_it(zapomni):
+async def test_without_waiting_a_job_extracts_the_memory(zapomni):
     async with zapomni("fail") as app:
         _, record = await add(app, wait_for_completion=False)
         assert (record["status"], record["raw_stored"]) == ("queued", True)
@@ -341,7 +341,7 @@ async def test_a_memory_of_one_workspace_is_not_sent_to_the_model_of_another(zap
     assert [TEXT in request.prompt for request in server.requests[before:]] == [True]
 
 
-async def test_a_job_of_a_memory_that_was_deleted_meanwhile_reads_nothing_and_says_so(zapomni, server):
+async def test_a_job_of_a_deleted_memory_extracts_nothing(zapomni, server):
     server.always(refuse(401))
     async with zapomni("queue_retry") as app:
         _, record = await add(app)
@@ -362,7 +362,7 @@ async def test_a_job_of_a_memory_that_was_deleted_meanwhile_reads_nothing_and_sa
 
 
 @pytest.mark.parametrize("hidden", ["deleted", "replaced"])
-async def test_what_is_hidden_is_not_read_again(zapomni, server, hidden):
+async def test_deleted_and_replaced_memories_are_not_reprocessed(zapomni, server, hidden):
     server.always(refuse(500))
     async with zapomni("store_raw") as app:
         memory_id = (await add(app))[1]["memory_id"]
@@ -376,7 +376,7 @@ async def test_what_is_hidden_is_not_read_again(zapomni, server, hidden):
         assert await app.app.engine.jobs.list("default", kind="extract:quick") == []
 
 
-async def test_memories_that_are_named_are_listed_alone(zapomni, server):
+async def test_only_the_given_memories_are_reprocessed(zapomni, server):
     server.always(refuse(500))
     async with zapomni("store_raw") as app:
         ids = [(await add(app, f"{TEXT} Number {number}."))[1]["memory_id"] for number in range(3)]
@@ -389,7 +389,7 @@ async def test_memories_that_are_named_are_listed_alone(zapomni, server):
         assert text_of(nobody).splitlines()[0] == "Error: memory_ids must have at least 1 item"
 
 
-async def test_what_is_left_are_those_that_nobody_reads_yet(zapomni, server):
+async def test_memories_with_a_queued_job_are_not_queued_again(zapomni, server):
     async with zapomni("store_raw") as app:
         read = (await add(app))[1]["memory_id"]
         server.always(refuse(401))
@@ -400,7 +400,7 @@ async def test_what_is_left_are_those_that_nobody_reads_yet(zapomni, server):
         assert (record["waiting"], record["left"]) == (1, 4)
 
 
-async def test_a_receipt_stays_good_when_the_same_memory_is_read_at_last(zapomni, server):
+async def test_a_job_stays_valid_when_its_memory_is_added_again(zapomni, server):
     server.always(refuse(429, retry_after="60"))
     async with zapomni("queue_retry") as app:
         _, receipt = await add(app)
@@ -416,7 +416,7 @@ async def test_a_receipt_stays_good_when_the_same_memory_is_read_at_last(zapomni
         await until(is_done)
 
 
-async def test_while_the_model_is_away_its_jobs_wait_and_have_not_been_tried(zapomni, server):
+async def test_jobs_wait_without_attempts_while_the_model_is_away(zapomni, server):
     server.always(refuse(503))
     async with zapomni("store_raw") as app:
         await add(app)
@@ -430,7 +430,7 @@ async def test_while_the_model_is_away_its_jobs_wait_and_have_not_been_tried(zap
     assert server.count >= 2
 
 
-async def test_the_plug_is_pulled_in_the_middle_of_reading(zapomni, server):
+async def test_a_connection_that_breaks_during_the_reply_is_an_unavailable_model(zapomni, server):
     server.always(stall())
     async with zapomni("fail", total_seconds=60) as app:
         adding = asyncio.create_task(add(app))
@@ -443,7 +443,7 @@ async def test_the_plug_is_pulled_in_the_middle_of_reading(zapomni, server):
 
 
 async def cancelled(app, server):
-    """A call that was cancelled while the model read."""
+    """Cancel a call while the model works on it."""
     server.always(stall())
     adding = asyncio.create_task(add(app))
     await asyncio.to_thread(server.wait_for, 1)
@@ -452,21 +452,21 @@ async def cancelled(app, server):
         await adding
 
 
-async def test_fail_leaves_nothing_of_a_call_that_is_cancelled_while_the_model_reads(zapomni, server):
+async def test_fail_stores_nothing_of_a_cancelled_call(zapomni, server):
     async with zapomni("fail", total_seconds=60) as app:
         await cancelled(app, server)
         assert await found(app) == []
         assert (await app.app.engine.jobs.counts("default")).queued == 0
 
 
-async def test_store_raw_keeps_the_memory_of_a_call_that_is_cancelled(zapomni, server):
+async def test_store_raw_keeps_the_memory_of_a_cancelled_call(zapomni, server):
     async with zapomni("store_raw", total_seconds=60) as app:
         await cancelled(app, server)
         [memory_id] = await found(app)
         assert await app.app.engine.graph.unread("default", "llm", 10) == ([memory_id], 1)
 
 
-async def test_queue_retry_keeps_the_memory_of_a_call_that_is_cancelled_and_reads_it_later(zapomni, server):
+async def test_queue_retry_keeps_and_extracts_the_memory_of_a_cancelled_call(zapomni, server):
     async with zapomni("queue_retry", total_seconds=60) as app:
         await cancelled(app, server)
         assert len(await found(app)) == 1
@@ -481,7 +481,7 @@ async def test_queue_retry_keeps_the_memory_of_a_call_that_is_cancelled_and_read
 
 
 @pytest.mark.parametrize("mode", ["store_raw", "queue_retry"])
-async def test_the_memory_is_there_before_the_model_is_asked(zapomni, server, mode):
+async def test_the_memory_is_stored_before_the_model_is_called(zapomni, server, mode):
     server.always(stall(answer(READ)))
     async with zapomni(mode, total_seconds=60) as app:
         adding = asyncio.create_task(add(app))
@@ -495,7 +495,7 @@ async def test_the_memory_is_there_before_the_model_is_asked(zapomni, server, mo
 
 
 @pytest.mark.parametrize(("mode", "status"), [("store_raw", "degraded"), ("queue_retry", "queued")])
-async def test_a_model_that_is_slow_is_not_waited_for_any_longer_once_the_memory_is_kept(zapomni, server, mode, status):
+async def test_a_slow_model_is_waited_for_only_up_to_the_limit(zapomni, server, mode, status):
     server.always(stall())
     async with zapomni(mode, total_seconds=600, settings={"llm": {"wait_seconds": 0.2}}) as app:
         _, record = await add(app)
@@ -505,7 +505,7 @@ async def test_a_model_that_is_slow_is_not_waited_for_any_longer_once_the_memory
 
 
 @pytest.mark.parametrize("mode", ["store_raw", "queue_retry"])
-async def test_a_long_retry_after_is_left_to_others(zapomni, server, mode):
+async def test_a_long_retry_after_is_not_waited_for(zapomni, server, mode):
     server.always(refuse(429, retry_after="3000"))
     async with zapomni(mode, retries=2, total_seconds=6000) as app:
         _, record = await add(app)
@@ -518,7 +518,7 @@ async def test_a_long_retry_after_is_left_to_others(zapomni, server, mode):
 
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("mode", ["fail", "store_raw", "queue_retry"])
-async def test_what_was_read_is_not_read_again_when_it_is_added_again(zapomni, server, mode, waits):
+async def test_an_extracted_memory_is_not_extracted_again_when_added_again(zapomni, server, mode, waits):
     async with zapomni(mode) as app:
         _, first = await add(app)
         server.down()
@@ -531,7 +531,7 @@ async def test_what_was_read_is_not_read_again_when_it_is_added_again(zapomni, s
     assert server.count == 1
 
 
-async def test_what_is_there_and_was_not_read_is_read_when_it_is_added_again(zapomni, server):
+async def test_a_raw_memory_is_extracted_when_added_again(zapomni, server):
     server.then(refuse(500))
     async with zapomni("store_raw") as app:
         assert (await add(app))[1]["status"] == "degraded"
@@ -539,7 +539,7 @@ async def test_what_is_there_and_was_not_read_is_read_when_it_is_added_again(zap
         assert (again["status"], again["outcome"], again["entities_extracted"]) == ("success", "existing", 2)
 
 
-async def test_what_waits_for_the_model_is_tried_at_once_by_the_next_process(zapomni, server):
+async def test_the_next_process_runs_waiting_jobs_at_once(zapomni, server):
     server.always(refuse(429, retry_after="3000"))
     async with zapomni("queue_retry") as app:
         _, record = await add(app)
@@ -553,7 +553,7 @@ async def test_what_waits_for_the_model_is_tried_at_once_by_the_next_process(zap
         await until(is_read)
 
 
-async def test_a_job_for_the_model_is_left_alone_by_a_server_that_has_none(zapomni, server, tmp_path):
+async def test_a_server_without_a_model_leaves_extraction_jobs_alone(zapomni, server, tmp_path):
     server.always(refuse(500))
     async with zapomni("queue_retry") as app:
         _, record = await add(app)
@@ -573,7 +573,7 @@ async def test_a_job_for_the_model_is_left_alone_by_a_server_that_has_none(zapom
 
 
 @pytest.mark.parametrize(("mode", "status"), [("store_raw", "degraded"), ("queue_retry", "queued")])
-async def test_an_extractor_that_breaks_does_not_take_the_memory_with_it(tmp_path, mode, status):
+async def test_a_broken_extractor_does_not_lose_the_memory(tmp_path, mode, status):
     class Broken:
         name = "broken"
 
@@ -593,7 +593,7 @@ async def test_an_extractor_that_breaks_does_not_take_the_memory_with_it(tmp_pat
         await engine.close()
 
 
-async def test_the_breaker_opens_after_failures_of_real_calls_and_then_makes_none(zapomni, server):
+async def test_the_breaker_opens_after_failed_calls_and_then_makes_none(zapomni, server):
     server.always(refuse(500))
     async with zapomni("fail", open_after_failures=3, open_seconds=600) as app:
         failed = [(await add(app))[1]["error_code"] for _ in range(3)]
@@ -618,12 +618,12 @@ async def test_the_breaker_closes_when_its_probe_is_answered(zapomni, server):
 
 
 def advertised(app):
-    """The arguments of add_memory that clients are shown."""
+    """The arguments of add_memory in the list of tools."""
     return app.app.registry.get("add_memory").input_schema["properties"]
 
 
 @pytest.mark.parametrize("waits", [True, False, None])
-async def test_without_a_model_waiting_is_accepted_not_advertised_and_without_effect(tmp_path, waits):
+async def test_without_a_model_wait_for_completion_is_accepted_but_not_listed(tmp_path, waits):
     settings = {"store": f"sqlite://{tmp_path}/memory.db", "embedder": "hashing"}
     async with running(tools, Quick(None, None), settings=settings) as app:
         assert "reprocess_memories" not in app.tools
@@ -637,15 +637,13 @@ async def test_without_a_model_waiting_is_accepted_not_advertised_and_without_ef
         assert unknown["isError"]
 
 
-async def test_with_a_model_waiting_is_advertised(zapomni):
+async def test_with_a_model_wait_for_completion_is_listed(zapomni):
     async with zapomni("fail") as app:
         assert "wait_for_completion" in advertised(app)
 
 
 @pytest.mark.parametrize("open_after", [1, 5], ids=["paused", "failing"])
-async def test_with_fail_nothing_is_stored_without_waiting_while_the_model_is_known_to_be_away(
-    zapomni, server, open_after
-):
+async def test_fail_stores_nothing_without_waiting_while_the_breaker_is_open(zapomni, server, open_after):
     server.always(refuse(500))
     async with zapomni("fail", open_after_failures=open_after) as app:
         await add(app, "Another text.")
@@ -657,7 +655,7 @@ async def test_with_fail_nothing_is_stored_without_waiting_while_the_model_is_kn
         assert await app.app.engine.jobs.list("default") == []
 
 
-async def test_with_fail_a_model_that_is_back_is_asked_though_nobody_waits(zapomni, server):
+async def test_fail_without_waiting_uses_a_model_that_is_back(zapomni, server):
     server.then(refuse(500))
     async with zapomni("fail") as app:
         assert (await add(app))[1]["status"] == "error"
@@ -665,7 +663,7 @@ async def test_with_fail_a_model_that_is_back_is_asked_though_nobody_waits(zapom
         assert (await add(app, "Another text.", wait_for_completion=False))[1]["status"] == "queued"
 
 
-async def test_with_fail_nothing_is_stored_without_waiting_where_there_is_no_key(tmp_path):
+async def test_fail_stores_nothing_without_waiting_if_the_key_is_missing(tmp_path):
     settings = {
         "store": f"sqlite://{tmp_path}/memory.db",
         "extractor": "llm",
@@ -678,7 +676,7 @@ async def test_with_fail_nothing_is_stored_without_waiting_where_there_is_no_key
 
 
 class FirstWords:
-    """An extractor that takes the first two words for names."""
+    """An extractor that returns the first two words as entities."""
 
     name = "plain"
 
@@ -712,7 +710,7 @@ async def test_an_extractor_that_needs_no_model_is_not_waited_for(tmp_path):
         assert (again["status"], again["outcome"]) == ("success", "existing")
 
 
-async def test_a_model_that_was_not_asked_yet_is_not_said_to_answer(zapomni, server):
+async def test_statistics_say_whether_the_model_has_answered(zapomni, server):
     async with zapomni("store_raw", open_after_failures=1, open_seconds=600) as app:
         assert "any by ollama, not asked yet" in text_of(await app.call("get_stats"))
         await add(app)
@@ -726,7 +724,7 @@ async def test_a_model_that_was_not_asked_yet_is_not_said_to_answer(zapomni, ser
     assert shown["structuredContent"]["statistics"]["llm"] in text_of(shown)
 
 
-async def test_statistics_are_there_though_the_model_is_not_named(tmp_path):
+async def test_statistics_work_without_a_configured_model(tmp_path):
     settings = {"store": f"sqlite://{tmp_path}/memory.db", "extractor": "llm"}
     async with running(tools, settings=settings) as app:
         shown = await app.call("get_stats")
@@ -734,7 +732,7 @@ async def test_statistics_are_there_though_the_model_is_not_named(tmp_path):
         assert "Language model: cannot be asked: llm.provider is not set" in text_of(shown)
 
 
-async def test_what_was_stored_raw_is_counted_and_listed(zapomni, server):
+async def test_raw_memories_are_counted_and_listed(zapomni, server):
     server.always(refuse(401))
     async with zapomni("store_raw") as app:
         texts = [f"{TEXT} Number {number}." for number in range(3)]
@@ -750,7 +748,7 @@ async def test_what_was_stored_raw_is_counted_and_listed(zapomni, server):
         assert (await app.app.engine.jobs.counts("default")).queued == 0
 
 
-async def test_each_call_queues_others_until_none_is_left(zapomni, server):
+async def test_each_call_queues_more_until_all_are_queued(zapomni, server):
     server.always(refuse(401))
     async with zapomni("store_raw") as app:
         for number in range(3):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.integration.mcp.houses import House, text_of
+from tests.integration.mcp.memory_tools import MemoryTools, text_of
 from zapomni_core.errors import EmbedderUnavailableError
 from zapomni_core.memory.engine import MemoryEngine
 from zapomni_core.memory.reindex import count_pending
@@ -106,14 +106,14 @@ async def test_whatever_fails_memories_are_stored_and_found_by_words_and_embedde
     if fault == "stalled":
         request.getfixturevalue("impatient")
     engine = open_engine(protocol)
-    house = House(engine)
-    await house.call("add_memory", text="The piano is in the cellar")
+    tools = MemoryTools(engine)
+    await tools.call("add_memory", text="The piano is in the cellar")
     server.always(behaviour)
-    told = await house.call("add_memory", text="The cello is in the attic")
+    told = await tools.call("add_memory", text="The cello is in the attic")
     assert told["structuredContent"]["status"] == "degraded"
     assert reason in told["structuredContent"]["message"]
     assert reason in text_of(told)
-    found = (await house.call("search_memory", query="cello"))["structuredContent"]
+    found = (await tools.call("search_memory", query="cello"))["structuredContent"]
     assert (found["status"], found["results"][0]["text"]) == ("degraded", "The cello is in the attic")
     assert await engine.memories.check() == []
     assert await count_pending(engine.memories, "default") == 1

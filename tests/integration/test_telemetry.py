@@ -1,4 +1,4 @@
-"""What engine and host tell of their work to a real endpoint, on a real SQLite file."""
+"""Spans and metrics of engine and host, sent to a real OTLP endpoint."""
 
 import asyncio
 import threading
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.collector import collecting
+from tests.otlp_collector import run_collector
 from zapomni_core.app import App
 from zapomni_core.errors import ProcessingError, UnknownToolError
 from zapomni_core.memory.engine import MemoryEngine
@@ -39,7 +39,7 @@ class StuckStore(SQLiteStore):
 
 @pytest.fixture
 def collector(monkeypatch):
-    with collecting() as collector:
+    with run_collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setattr("zapomni_core.telemetry.otlp.CLOSING_SECONDS", LIMIT)
@@ -48,7 +48,7 @@ def collector(monkeypatch):
 
 @pytest.fixture
 async def opened(tmp_path, collector):
-    """Makes engines on the test's file; each is closed."""
+    """Open engines on the test's file; each is closed after the test."""
     engines = []
 
     def opened(embedder=None, **parts):
@@ -67,7 +67,7 @@ def engine(opened):
 
 
 async def told(engine, collector, name):
-    """The attributes of the one span of that name, without what every span has; times as whether there was any."""
+    """The attributes of the only span of that name, without common ones; durations as booleans."""
     await engine.close()
     [span] = collector.named(name)
     assert span.attributes["operation.type"] == name.partition(".")[2]
@@ -78,7 +78,7 @@ async def told(engine, collector, name):
     }
 
 
-async def test_adding_tells_what_was_made_and_what_each_part_took(engine, collector):
+async def test_the_span_of_an_add_has_counts_and_durations(engine, collector):
     await engine.add_memory(TEXT, {"author": "Ann", "tags": ["sea"]})
     assert await told(engine, collector, "memory.add_memory") == COMMON | {
         "text_length": len(TEXT),
@@ -92,7 +92,7 @@ async def test_adding_tells_what_was_made_and_what_each_part_took(engine, collec
     }
 
 
-async def test_searching_tells_how_much_was_found_and_what_each_part_took(engine, collector):
+async def test_the_span_of_a_search_has_counts_and_durations(engine, collector):
     await engine.add_memory(TEXT, {"author": "Ann"})
     found = await engine.search_memory("Who kept the lighthouse?", 7, {"author": "Ann", "date_from": "2020-01-01"})
     assert len(found.hits) == 1
@@ -107,7 +107,7 @@ async def test_searching_tells_how_much_was_found_and_what_each_part_took(engine
     }
 
 
-async def test_a_search_by_words_alone_is_told_as_degraded(opened, collector):
+async def test_a_search_by_words_alone_is_marked_as_degraded(opened, collector):
     good = opened()
     await good.add_memory(TEXT)
     await good.close()
@@ -124,14 +124,14 @@ async def test_a_search_by_words_alone_is_told_as_degraded(opened, collector):
     ],
     ids=["add", "search"],
 )
-async def test_what_is_refused_is_told_as_a_failure(engine, collector, name, work, kind):
+async def test_a_refused_call_is_a_failed_span(engine, collector, name, work, kind):
     with pytest.raises(InvalidInputError):
         await work(engine)
     span = await told(engine, collector, name)
     assert (span["operation.success"], span["error.type"]) == (False, kind)
 
 
-async def test_an_add_that_fails_half_way_tells_how_far_it_came(opened, collector):
+async def test_the_span_of_a_failed_add_shows_how_far_it_got(opened, collector):
     engine = opened(BrokenEmbedder(), store=ReferenceStore())  # it stores nothing without vectors
     with pytest.raises(ProcessingError):
         await engine.add_memory(TEXT)
@@ -141,7 +141,7 @@ async def test_an_add_that_fails_half_way_tells_how_far_it_came(opened, collecto
     assert "outcome" not in span
 
 
-async def test_nothing_that_was_said_or_asked_leaves_the_house(opened, collector, tmp_path):
+async def test_no_text_or_query_is_sent(opened, collector, tmp_path):
     engine = opened()
     await engine.add_memory("The vault's number is 4711.", {"author": "Quillfeather", "source": "/home/ann/diary"})
     await engine.in_workspace("Skerryvore").search_memory("plum brandy", filters={"tags": ["Murdoch"]})
@@ -155,17 +155,17 @@ async def test_nothing_that_was_said_or_asked_leaves_the_house(opened, collector
     assert [secret for secret in secrets if secret.encode() in sent] == []
 
 
-async def test_engines_of_two_workspaces_tell_through_one_telemetry(engine):
+async def test_engines_of_two_workspaces_share_one_telemetry(engine):
     assert engine.in_workspace("other").telemetry is engine.telemetry
 
 
-async def test_a_store_that_was_given_is_told_by_its_kind(opened, collector, tmp_path):
+async def test_a_given_store_is_named_by_its_kind(opened, collector, tmp_path):
     engine = opened(store=SQLiteStore(tmp_path / "given.db"))
     await engine.add_memory(TEXT)
     assert (await told(engine, collector, "memory.add_memory"))["db.system"] == "sqlite"
 
 
-async def test_calls_of_tools_are_counted_by_what_became_of_them(engine, collector):
+async def test_tool_calls_are_counted_by_outcome(engine, collector):
     app = App(engine.settings, engine)
     for tool in (AddMemoryTool, SearchMemoryTool):
         app.registry.register(tool(core_engine=engine))
@@ -182,7 +182,7 @@ async def test_calls_of_tools_are_counted_by_what_became_of_them(engine, collect
     assert collector.point("zapomni.tool.calls", tool="4711") is None
 
 
-async def test_what_telemetry_needs_is_loaded_in_a_thread_and_the_first_call_is_told(engine, collector, monkeypatch):
+async def test_the_exporter_is_loaded_in_a_thread_and_the_first_call_is_sent(engine, collector, monkeypatch):
     from zapomni_core.telemetry import otlp
 
     begun, go_on = threading.Event(), threading.Event()
@@ -208,7 +208,7 @@ async def test_what_telemetry_needs_is_loaded_in_a_thread_and_the_first_call_is_
     assert collector.point("zapomni.tool.calls", tool="add_memory") == 1
 
 
-async def test_the_depth_of_the_queue_is_told_as_the_worker_sees_it(engine, collector):
+async def test_the_depth_of_the_queue_is_sent(engine, collector):
     later = datetime.now(UTC) + timedelta(hours=1)
     await engine.submit([NewJob(kind="extract", payload={"memory_id": "nobody"}, not_before=later)])
     await engine.measure_queue()
@@ -232,7 +232,7 @@ async def test_calls_go_on_while_the_endpoint_does_not_answer(engine, collector,
     assert len(collector.named("memory.add_memory")) == 21
 
 
-async def test_telemetry_closes_also_where_the_store_cannot(opened, collector, tmp_path, caplog):
+async def test_telemetry_is_closed_even_if_closing_the_store_fails(opened, collector, tmp_path, caplog):
     store = StuckStore(tmp_path / "memory.db")
     engine = opened(store=store)
     await engine.add_memory(TEXT)

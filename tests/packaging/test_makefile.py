@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def clone(tmp_path):
-    """What the Makefile looks at, without an environment."""
+    """A copy of the files that the Makefile reads, without an environment."""
     for file in [ROOT / "Makefile", ROOT / "pyproject.toml", *(ROOT / "plugins").glob("*/pyproject.toml")]:
         copy = tmp_path / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def program(file, text):
     return file
 
 
-def test_what_is_installed_is_not_installed_again_until_a_project_file_changes(clone):
+def test_the_installation_is_repeated_only_if_a_project_file_changes(clone):
     program(clone / ".venv" / "bin" / "python", 'echo "$@" >> asked')
     first = make(clone, "venv")
     assert first.returncode == 0, first.stderr
@@ -48,7 +48,7 @@ def test_what_is_installed_is_not_installed_again_until_a_project_file_changes(c
     assert "pip install" in (clone / "asked").read_text()
 
 
-def test_an_installation_that_failed_does_not_look_done(clone):
+def test_a_failed_installation_is_repeated(clone):
     program(clone / ".venv" / "bin" / "python", 'case "$*" in *install*) echo no network; exit 1;; esac')
     for _ in range(2):
         done = make(clone, "venv")
@@ -57,7 +57,7 @@ def test_an_installation_that_failed_does_not_look_done(clone):
 
 
 @pytest.mark.parametrize("goal", ["test", "demo", "venv"])
-def test_a_python_that_is_too_old_gets_a_sentence_that_says_so(clone, goal):
+def test_a_python_that_is_too_old_is_reported(clone, goal):
     old = program(clone / "python3.9", "echo 3.9 is too old")
     done = make(clone, goal, f"PYTHON={old}")
     assert done.returncode != 0
@@ -68,13 +68,13 @@ def test_a_python_that_is_too_old_gets_a_sentence_that_says_so(clone, goal):
     assert not (clone / ".venv").exists()
 
 
-def test_a_python_that_is_not_there_gets_a_sentence_that_says_so(clone):
+def test_a_missing_python_is_reported(clone):
     done = make(clone, "test", "PYTHON=no-such-python")
     assert done.returncode != 0
     assert "there is no 'no-such-python' here: install Python, or name one, such as make test PYTHON=" in done.stderr
 
 
-def test_the_question_for_the_version_is_answered_by_this_python():
+def test_the_version_check_works_with_this_python():
     [question] = [line for line in (ROOT / "Makefile").read_text().splitlines() if line.startswith("ASK := ")]
     done = subprocess.run(
         [sys.executable, "-c", question.removeprefix("ASK := ")], capture_output=True, text=True, check=True

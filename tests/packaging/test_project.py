@@ -1,4 +1,4 @@
-"""What users install: wheels and source distributions that hold what belongs there, and work where they are installed."""
+"""Wheels and source distributions have the right contents and work when installed."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.e2e.wire import environment
+from tests.e2e.stdio_server import environment
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = sorted((ROOT / "plugins").glob("zapomni-plugin-*"))
@@ -41,7 +41,7 @@ def run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = 
 
 
 def packages(project: str) -> list[str]:
-    """The packages that a project ships."""
+    """The packages of a project."""
     return ["zapomni_core", "zapomni_db", "zapomni_mcp"] if project == "zapomni" else [project.replace("-", "_")]
 
 
@@ -83,7 +83,7 @@ def installed(built, tmp_path_factory) -> Path:
 
 
 @every_project
-def test_a_wheel_holds_every_module_and_nothing_beside_the_packages(wheel, project):
+def test_a_wheel_has_every_module_and_nothing_else(wheel, project):
     names = set(wheel.namelist())
     assert {str(module.relative_to(PROJECTS[project])) for module in modules(project)} <= names
     assert {f"{package}/py.typed" for package in packages(project)} <= names
@@ -93,7 +93,7 @@ def test_a_wheel_holds_every_module_and_nothing_beside_the_packages(wheel, proje
 
 
 @every_project
-def test_a_wheel_says_what_it_is_and_what_it_needs(wheel, project):
+def test_a_wheel_has_metadata_and_dependencies(wheel, project):
     wanted = tomllib.loads((PROJECTS[project] / "pyproject.toml").read_text())["project"]
     metadata = Parser().parsestr(read(wheel, "METADATA"))
     assert (metadata["Name"], metadata["Version"]) == (project, wanted["version"])
@@ -103,7 +103,7 @@ def test_a_wheel_says_what_it_is_and_what_it_needs(wheel, project):
 
 
 @every_plugin
-def test_a_plugins_wheel_has_the_entry_point_that_makes_it_a_plugin(built, plugin):
+def test_the_wheel_of_a_plugin_has_its_entry_point(built, plugin):
     [file] = built.glob(f"{plugin.name.replace('-', '_')}-*.whl")
     points = entry_points(ZipFile(file))["zapomni.plugins"]
     assert dict(points) == {plugin.name.removeprefix("zapomni-plugin-"): plugin.name.replace("-", "_")}
@@ -126,7 +126,7 @@ def test_a_source_distribution_has_no_tests_and_no_docs(built, project):
 
 
 @every_project
-def test_whatever_is_imported_is_a_dependency_or_comes_with_one(wheel, project):
+def test_every_imported_library_is_a_dependency(wheel, project):
     metadata = Parser().parsestr(read(wheel, "METADATA"))
     declared = required(metadata.get_all("Requires-Dist", []))
     brought = declared.union(*(required(requires(name) or []) for name in declared))
@@ -145,7 +145,7 @@ def test_the_installed_code_is_that_of_the_wheels(installed, tmp_path):
     assert [Path(file).is_relative_to(installed.parent) for file in files] == [True, True, True]
 
 
-def test_the_installed_command_tells_its_version(installed, tmp_path):
+def test_the_installed_command_prints_its_version(installed, tmp_path):
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     told = run(installed / "zapomni", "--version", cwd=tmp_path, env=environment(tmp_path))
     assert told == f"zapomni {version}\n"
@@ -158,7 +158,7 @@ def test_the_installed_command_finds_and_loads_the_installed_plugins(installed, 
 
 
 @every_plugin
-def test_the_contract_of_a_plugin_holds_where_it_is_installed(installed, plugin, tmp_path):
+def test_an_installed_plugin_passes_the_plugin_contract(installed, plugin, tmp_path):
     """With the testing kit of the wheel, and without this repository. The other tests of the plugins run in it."""
     shutil.copytree(plugin / "tests", tmp_path / "tests")
     contract = tmp_path / "tests/test_contract.py"

@@ -1,4 +1,4 @@
-"""A part of our own questions is answered about as well as was measured. `make quality` measures all of them."""
+"""A quarter of our own questions is answered about as well as measured; `make quality` measures all."""
 
 import asyncio
 from statistics import fmean
@@ -10,7 +10,7 @@ from benchmarks.quality.search import Set
 from zapomni_db.sqlite import SQLiteStore
 
 EVERY = 4
-"""One question of so many is asked."""
+"""One question in so many is used."""
 
 
 async def _ask(folder):
@@ -36,6 +36,6 @@ def test_answers_in_another_language_are_among_the_first_ten_hits(asked):
     assert fmean(across) > 0.65
 
 
-def test_a_search_is_surer_of_questions_that_have_an_answer(asked):
+def test_confidence_is_higher_for_questions_with_an_answer(asked):
     answered, unanswered = [fmean(one.confidence for one in some) for some in asked]
     assert answered > unanswered + 0.1

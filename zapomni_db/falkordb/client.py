@@ -237,7 +237,7 @@ _TRANSLATIONS = (
         driver.NoPermissionError,
         "",
         StoreUnavailableError,
-        "The user of {server} lacks permissions: it needs the commands GRAPH.* and INFO on this graph.",
+        "The user of {server} lacks permissions: it needs GRAPH.QUERY, GRAPH.RO_QUERY and GRAPH.CONSTRAINT on the graph, and INFO.",
     ),
     _Translation(
         driver.BusyLoadingError, "", StoreUnavailableError, "{server} is still loading its data. Try again soon."

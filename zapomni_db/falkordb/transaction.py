@@ -145,6 +145,10 @@ class Transaction:
         """Write the workspace's node though nothing else is written."""
         self._is_changed = True
 
+    async def is_outdated(self) -> bool:
+        """Whether somebody else wrote to the workspace since it began, so that what it read may not fit together."""
+        return (await read_workspace(self.client, self.ws)).version != self._before
+
     async def commit(self) -> bool:
         """Write everything; False, and nothing is written, where the workspace changed meanwhile."""
         for write_rest in self.before_commit:
@@ -181,9 +185,15 @@ class Transactions:
             pause = _PAUSE
             while True:
                 transaction = Transaction(self._client, name, await read_workspace(self._client, workspace_id(name)))
-                answer = await work(transaction)
-                if await transaction.commit():
-                    return answer
+                try:
+                    answer = await work(transaction)
+                    if await transaction.commit():
+                        return answer
+                except StoreUnavailableError:
+                    raise
+                except Exception:
+                    if not await transaction.is_outdated():
+                        raise
                 if time.monotonic() > end:
                     raise StoreUnavailableError(
                         f"Others have been writing to the workspace for {PATIENCE:g} seconds. Try again."

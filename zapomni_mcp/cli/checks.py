@@ -17,6 +17,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from zapomni_core.app import App
 from zapomni_core.dispatch.middleware import is_cancellation
+from zapomni_core.embedding import Embedder, Profile
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.host.discovery import Found
 from zapomni_core.host.registry import CheckedTool, ToolRegistry, lint, tokens
@@ -26,12 +27,14 @@ from zapomni_core.memory.reindex import count_outdated, count_pending
 from zapomni_core.models import EngineStats
 from zapomni_core.settings import normalise
 from zapomni_core.text.plural import counted
+from zapomni_db.records import VectorWeight
 from zapomni_mcp.cli.context import configure_logging, find_plugins, read_config, try_load_app
 from zapomni_mcp.cli.default_store import memories_left
 from zapomni_mcp.cli.errors import suggestion
 from zapomni_mcp.cli.options import Options
 from zapomni_mcp.config import Config, settings_file
 from zapomni_mcp.config.show import MASK, dump_with_plugins
+from zapomni_mcp.formatting import format_embedder
 
 CHECK_SECONDS = 5.0
 SENTENCE = "Ada met Grace in London."
@@ -351,9 +354,35 @@ async def _check_embedder(engine: MemoryEngine) -> list[Finding]:
         fix = "ask the author of the embedder's plugin"
         return [Finding("fail", "embedder", f"{type(error).__name__}: {error}", fix)]
     if problem is None:
-        return []
+        return await _serving_embedder(engine)
     detail, _, fix = problem.partition("; ")
     return [Finding("fail", "embedder", detail, fix or "correct the settings; zapomni config shows them")]
+
+
+async def _serving_embedder(engine: MemoryEngine) -> list[Finding]:
+    """Which embedder made the vectors of the workspace, and their weight."""
+    store, workspace = engine.memories, engine.workspace
+    identity = await store.embedder(workspace)
+    if identity is None:
+        return []
+    profile = await engine.with_embedder(_profile_of)
+    weight = VectorWeight(profile.vector_weight) if profile.vector_weight is not None else None
+    if weight is None and store.vectors is not None:
+        weight = await store.vectors.weight(workspace, identity)
+    return [Finding("ok", "embedder", f"{format_embedder(identity)}, {_weight(weight)}")]
+
+
+async def _profile_of(embedder: Embedder) -> Profile:
+    return embedder.profile
+
+
+def _weight(weight: VectorWeight | None) -> str:
+    if weight is None:
+        return "whose weight the first search measures"
+    if not weight.weight:
+        return "whose vectors are not used: in a test they did not tell answers from other texts"
+    scripts = "" if weight.cyrillic else ", but not for questions in Cyrillic, which it cannot read"
+    return f"vectors with weight {weight.weight:.2f}{scripts}"
 
 
 def _check_extractor_settings(engine: MemoryEngine) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from zapomni_mcp.cli.delete import delete, purge, restore
 from zapomni_mcp.cli.demo import demo
 from zapomni_mcp.cli.doctor import doctor
 from zapomni_mcp.cli.edit import edit
+from zapomni_mcp.cli.embedders import embedders
 from zapomni_mcp.cli.entry_point import INTERRUPTED
 from zapomni_mcp.cli.errors import InvalidRequest
 from zapomni_mcp.cli.jobs import jobs
@@ -105,6 +106,7 @@ ON_MEMORIES = (
     export_memories,
     import_memories,
     reindex,
+    embedders,
 )
 
 for command in (serve, *ON_MEMORIES, plugins, tools, call, doctor, config, demo, completion):

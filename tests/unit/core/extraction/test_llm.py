@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.growth import is_linear_when_awaited
+from tests.complexity import is_linear_when_awaited
 from tests.unit.core.llm.questions import Time, llm_of
 from zapomni_core.dispatch.call import Call, CallContext, call_context
 from zapomni_core.errors import LLMUnavailableError

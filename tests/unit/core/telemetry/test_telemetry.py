@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.collector import collecting, nobody
+from tests.otlp_collector import closed_port, run_collector
 from zapomni_core.errors import ConfigurationError
 from zapomni_core.settings import Settings, TelemetrySettings
 from zapomni_core.telemetry import NO_TELEMETRY, telemetry_for, timed
@@ -25,7 +25,7 @@ def patient(monkeypatch):
 
 @pytest.fixture
 def collector(monkeypatch, patient):
-    with collecting() as collector:
+    with run_collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield collector
@@ -104,7 +104,7 @@ async def test_long_lists_of_names_are_cut(collector, opened):
     assert len((await sent(telemetry, collector)).attributes["metadata_keys"]) == 64
 
 
-async def test_an_attribute_that_is_none_is_left_out(collector, opened):
+async def test_attributes_that_are_none_are_left_out(collector, opened):
     telemetry = opened()
     with telemetry.span("memory.anything", session_id=None):
         pass
@@ -324,7 +324,7 @@ async def test_the_supported_protocol_is_not_logged(collector, opened, monkeypat
 
 
 async def test_an_endpoint_that_is_away_is_logged_once(opened, monkeypatch, caplog):
-    with nobody() as url:
+    with closed_port() as url:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setattr("zapomni_core.telemetry.otlp.CLOSING_SECONDS", 0.5)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.growth import is_linear
+from tests.complexity import is_linear
 from zapomni_core.embedding import guess_tokens
 from zapomni_core.text.chunks import chunk
 

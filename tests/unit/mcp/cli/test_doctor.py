@@ -15,7 +15,7 @@ from zapomni_core.embedding import DefaultEmbedder
 from zapomni_core.host.registry import ToolRegistry
 from zapomni_core.plugin import tool
 from zapomni_core.testing.samples import put, sample_chunk, sample_memory, sample_vector
-from zapomni_db.records import EmbedderIdentity
+from zapomni_db.records import EmbedderIdentity, VectorWeight
 from zapomni_db.sqlite import SQLiteStore
 from zapomni_mcp.cli import checks
 from zapomni_mcp.cli.checks import check_requirements, check_tool_count
@@ -224,7 +224,7 @@ def test_a_language_model_that_is_not_named_is_found(examine, monkeypatch):
     assert "llm.provider is not set" in about(findings, "extractor", "fail")["detail"]
 
 
-def test_an_extractor_that_nobody_offers_is_found(examine, monkeypatch):
+def test_an_unknown_extractor_is_reported(examine, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "lmm")
     assert "did you mean 'llm'?" in about(examine()[0], "extractor", "fail")["detail"]
 
@@ -243,7 +243,7 @@ def test_a_language_model_without_a_key_is_found(examine, monkeypatch):
         ({"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "wise"}, "llm: wise by ollama"),
     ],
 )
-def test_who_reads_memories_is_told(examine, monkeypatch, variables, told):
+def test_the_extractor_is_shown(examine, monkeypatch, variables, told):
     for name, value in variables.items():
         monkeypatch.setenv(f"ZAPOMNI_{name}", value)
     findings, code = examine()
@@ -251,7 +251,7 @@ def test_who_reads_memories_is_told(examine, monkeypatch, variables, told):
     assert about(findings, "extractor", "ok")["detail"].startswith(told)
 
 
-def test_settings_that_nobody_reads_are_warnings_with_the_nearest_name(examine, settings_file):
+def test_unknown_settings_are_warnings_with_the_nearest_name(examine, settings_file):
     file = settings_file(
         """
         [plugins]
@@ -281,7 +281,7 @@ def test_settings_that_nobody_reads_are_warnings_with_the_nearest_name(examine, 
     assert about(findings, "tools")["level"] == "warn"
 
 
-def test_settings_that_are_read_are_no_warnings(examine, settings_file):
+def test_known_settings_give_no_warnings(examine, settings_file):
     settings_file('[rename]\n"hello.hello" = "greet"\n[tools.greet]\ntimeout_seconds = 3\n[plugins.hello]')
     assert {found["level"] for found in examine()[0]} == {"ok"}
 
@@ -356,7 +356,7 @@ def test_the_store_is_looked_at_from_end_to_end(examine, kept_store):
 
 
 @pytest.mark.parametrize(("count", "told"), [(1, "1 chunk has no vector yet"), (2, "2 chunks have no vector yet")])
-def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
+def test_chunks_without_vectors_are_counted(examine, kept_store, count, told):
     async def keep_without():
         store = SQLiteStore(kept_store)
         for place in range(count):
@@ -372,7 +372,7 @@ def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
     assert "zapomni reindex" in found["fix"]
 
 
-def test_what_another_version_analysed_is_counted(examine, kept_store):
+def test_chunks_of_another_analyser_version_are_counted(examine, kept_store):
     async def keep_older():
         store = SQLiteStore(kept_store)
         await put(
@@ -404,7 +404,7 @@ def test_what_another_version_analysed_is_counted(examine, kept_store):
     ],
     ids=["a plugin is missing", "another model"],
 )
-def test_vectors_that_nobody_here_can_add_to_are_found_with_the_way_out(examine, keep, kept, detail, fix):
+def test_vectors_of_an_unavailable_embedder_are_reported_with_the_fix(examine, keep, kept, detail, fix):
     keep(kept)
     findings, code = examine()
     found = about(findings, "embedder")
@@ -422,7 +422,7 @@ def test_vectors_that_nobody_here_can_add_to_are_found_with_the_way_out(examine,
         ),
     ],
 )
-def test_a_part_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail, kind, setting):
+def test_a_provider_that_fails_is_reported(examine, plugin_file, monkeypatch, body, detail, kind, setting):
     source = f"""
 def make(context):
     from zapomni_core.errors import ConfigurationError
@@ -439,7 +439,7 @@ def zapomni_providers():
     assert detail.format(kind=kind) in about(findings, "start")["detail"]
 
 
-def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
+def test_a_store_changed_by_another_program_is_reported(examine, kept_store):
     with closing(apsw.Connection(str(kept_store))) as connection:
         connection.execute("UPDATE memory SET source = 'changed'")
     findings, code = examine()
@@ -448,14 +448,14 @@ def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
     assert "restore-backup" in about(findings, "store")["fix"]
 
 
-def test_a_store_that_cannot_be_read_is_told(examine, kept_store):
+def test_an_unreadable_store_is_reported(examine, kept_store):
     kept_store.write_bytes(b"garbage" * 1000)
     findings, code = examine()
     assert code == 1
     assert "is damaged" in about(findings, "store")["detail"]
 
 
-def test_an_extractor_that_reads_nothing_right_is_told(examine, plugin_file, monkeypatch):
+def test_an_extractor_with_invalid_results_is_reported(examine, plugin_file, monkeypatch):
     source = """
 class Listing:
     name = "listing"
@@ -522,3 +522,41 @@ def test_variables_of_others_without_effect_are_found(examine, monkeypatch):
     monkeypatch.setenv("GRAPH_NAME", "notes")
     findings, _ = examine()
     assert [one["level"] for one in findings if one["what"] == "variable GRAPH_NAME"] == ["warn"]
+
+
+def test_the_variables_of_ollama_have_no_effect_on_another_embedder(examine, monkeypatch):
+    monkeypatch.setenv("ZAPOMNI_EMBEDDER", "default")
+    monkeypatch.setenv("OLLAMA_HOST", "gpu.lan")
+    monkeypatch.setenv("EMBEDDING_MODEL", "bge-m3")
+    findings, _ = examine()
+    for name in ("OLLAMA_HOST", "EMBEDDING_MODEL"):
+        found = about(findings, f"variable {name}")
+        assert found["level"] == "warn"
+        assert "'default' (from ZAPOMNI_EMBEDDER)" in found["detail"]
+
+
+def test_the_embedder_is_shown_with_the_weight_of_its_vectors(examine, kept_store):
+    assert about(examine()[0], "embedder")["detail"].endswith("512 dimensions), vectors with weight 0.75")
+
+
+@pytest.mark.parametrize(
+    ("weight", "told"),
+    [
+        (None, "the first search measures"),
+        (VectorWeight(1.152, cyrillic=False), "weight 1.15, but not for questions in Cyrillic"),
+        (VectorWeight(0.0), "not used"),
+    ],
+)
+def test_a_measured_weight_is_shown(examine, keep, monkeypatch, weight, told):
+    identity = EmbedderIdentity("ollama", "wise", 64)
+    path = keep(identity)
+
+    async def record():
+        store = SQLiteStore(path)
+        await store.vectors.record_weight("default", identity, weight)
+        await store.close()
+
+    if weight:
+        asyncio.run(record())
+    monkeypatch.setenv("ZAPOMNI_EMBEDDING__OLLAMA__MODEL", "wise")
+    assert told in about(examine()[0], "embedder")["detail"]

@@ -1,4 +1,4 @@
-"""The memory tools over one real engine, and embedders that fail on purpose."""
+"""The memory tools on one engine, and an embedder that fails."""
 
 from zapomni_core.errors import ProcessingError
 from zapomni_core.providers import Provider
@@ -17,7 +17,7 @@ HASHING = Provider(kind="embedder", name="hashing", factory=lambda _context: Has
 
 
 class FailingEmbedder(HashingEmbedder):
-    """Embeds so many texts, then fails; its identity is that of the one that works."""
+    """Embeds so many texts, then fails."""
 
     def __init__(self, works_for=0):
         super().__init__()
@@ -30,17 +30,17 @@ class FailingEmbedder(HashingEmbedder):
         return await super()._encode(texts)
 
 
-class House:
-    """The tools by name."""
+class MemoryTools:
+    """The tools of one engine."""
 
     def __init__(self, engine):
         self.engine = engine
         self.store = engine.memories
-        self.tools = {made.name: made(core_engine=engine) for made in TOOLS}
+        self.by_name = {made.name: made(core_engine=engine) for made in TOOLS}
 
     async def call(self, tool, **arguments):
-        """The result of a call, whatever it is."""
-        return await self.tools[tool].execute(arguments)
+        """Call a tool and return its result."""
+        return await self.by_name[tool].execute(arguments)
 
     async def ask(self, tool, **arguments):
         """The structured content of a call that must succeed."""
@@ -49,11 +49,11 @@ class House:
         return result["structuredContent"]
 
     async def add(self, text, metadata=None, **more):
-        """The id of a memory that is kept now."""
+        """Add a memory and return its id."""
         return (await self.ask("add_memory", text=text, metadata=metadata or {}, **more))["memory_id"]
 
     async def found(self, query, filters=None, **more):
-        """The ids of what a search finds, best first."""
+        """The ids of the memories that a search finds, best first."""
         answer = await self.ask("search_memory", query=query, filters=filters, **more)
         return [hit["memory_id"] for hit in answer["results"]]
 
@@ -65,5 +65,5 @@ class House:
 
 
 def text_of(result):
-    """What a result says to people."""
+    """The readable text of a result."""
     return result["content"][0]["text"]

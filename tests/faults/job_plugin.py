@@ -1,4 +1,4 @@
-"""A plugin whose tool queues jobs, each of which adds a memory. It does them only where NOTE_TAKER_WORKS is set."""
+"""A plugin whose tool queues jobs that add a memory each. It runs them only if JOB_PLUGIN_GATE is set."""
 
 import asyncio
 import os
@@ -9,16 +9,16 @@ from zapomni_core.plugin.jobs import NewJob
 from zapomni_core.testing.embedder import HashingEmbedder
 
 
-def may_go_on():
-    return Path(os.environ["NOTE_TAKER_WORKS"]).exists()
+def is_open():
+    return Path(os.environ["JOB_PLUGIN_GATE"]).exists()
 
 
-class Noting:
-    """Adds a memory; where NOTE_TAKER_WORKS names a file that is not there, it stays in the middle for ever."""
+class AddMemory:
+    """Adds a memory, then waits until the file JOB_PLUGIN_GATE exists."""
 
     async def run(self, engine, job, progress):
         added = await engine.add_memory(f"The effect of number {job.payload['number']}.")
-        while not may_go_on():
+        while not is_open():
             await progress(0.5, "waiting")
             await asyncio.sleep(0.1)
         return {"memory_id": added.memory_id}
@@ -27,18 +27,18 @@ class Noting:
 @hookimpl
 def zapomni_providers():
     embedder = Provider(kind="embedder", name="hashing", factory=lambda _context: HashingEmbedder())
-    noting = Provider(kind="job", name="note", factory=lambda _context: Noting())
-    return [embedder, noting] if "NOTE_TAKER_WORKS" in os.environ else [embedder]
+    job = Provider(kind="job", name="note", factory=lambda _context: AddMemory())
+    return [embedder, job] if "JOB_PLUGIN_GATE" in os.environ else [embedder]
 
 
 @hookimpl
 def zapomni_tools(engine):
     @tool
     async def queue_notes(count: int) -> dict:
-        """Queue so many notes, to be taken later.
+        """Queue jobs that add notes.
 
         Args:
-            count: How many notes.
+            count: The number of jobs.
         """
         new = [NewJob(kind="note", payload={"number": number}) for number in range(count)]
         return ToolResult.text("queued", structured={"jobs": [job.id for job in await engine.submit(new)]})

@@ -1,4 +1,4 @@
-"""A server process on raw pipes, and a small client that shows every byte of what it says."""
+"""A server process on raw pipes, with a small JSON-RPC client that gives access to every byte of its output."""
 
 import fcntl
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = 90.0
-"""How long anything may take before a test gives up; nothing takes that long unless it is broken."""
+"""The limit of every wait; only something broken takes that long."""
 
 ZAPOMNI = Path(sys.executable).with_name("zapomni")
 HASHING = Path(__file__).with_name("hashing_embedder.py")
@@ -34,14 +34,14 @@ HANDSHAKE = {
 
 
 def environment(home: Path, **variables: str) -> dict[str, str]:
-    """Nothing but the path, what coverage needs, a home of its own, time to import plugins, and these variables."""
+    """A minimal environment: PATH, coverage's variables, a home of its own, a generous import limit, and these variables."""
     kept = {name: value for name, value in os.environ.items() if name.startswith(_KEPT)}
     folders = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE", "STATE")}
     return kept | folders | {"HOME": str(home), "ZAPOMNI_PLUGINS__IMPORT_SECONDS": "60"} | variables
 
 
-class Wire:
-    """One server and both ends of its pipes. Every line it writes must be a JSON-RPC message."""
+class StdioServer:
+    """A server and its pipes. Every line that it writes must be a JSON-RPC message."""
 
     def __init__(self, command: Sequence[object], *, env: Mapping[str, str], cwd: Path, log: Path) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -62,9 +62,9 @@ class Wire:
             )
 
     def end(self) -> None:
-        """Whatever state it is in, no process of it is left: it may end by itself, and is killed if it does not.
+        """End the server and its children: wait for it, then kill it.
 
-        Its id is also its group's, and nobody else can get it before it is waited for.
+        The process is the leader of its group, and its id cannot be reused before `wait`.
         """
         for pipe in (self.process.stdin, self.process.stdout):
             pipe.close()
@@ -75,13 +75,13 @@ class Wire:
             self.process.wait()
 
     def initialize(self) -> dict[str, Any]:
-        """Shake hands as a client of the handshake era; what the server says of itself."""
+        """Do the handshake of the legacy era and return its result."""
         answer = self.ask("initialize", HANDSHAKE)
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer["result"]
 
     def send(self, message: Mapping[str, Any] | bytes, seconds: float = SECONDS) -> None:
-        """One line; bytes are sent as they are, and must bring their own newline."""
+        """Send one line. Bytes are sent unchanged and need their own newline."""
         data = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
         fd, rest, deadline = self.process.stdin.fileno(), memoryview(data), time.monotonic() + seconds
         os.set_blocking(fd, False)
@@ -93,17 +93,17 @@ class Wire:
     def request(
         self, method: str, params: Mapping[str, Any] | None = None, *, key: int | str | None = None
     ) -> int | str:
-        """Send a request and do not wait; its id."""
+        """Send a request without waiting and return its id."""
         key = next(self._ids) if key is None else key
         self.send({"jsonrpc": "2.0", "id": key, "method": method, "params": params or {}})
         return key
 
     def request_call(self, tool: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> int | str:
-        """Send a call of a tool and do not wait; its id."""
+        """Send a tool call without waiting and return its id."""
         return self.request("tools/call", {"name": tool, "arguments": arguments or {}}, **options)
 
     def answer(self, key: int | str | None, seconds: float = SECONDS) -> dict[str, Any]:
-        """The answer to one request; what comes meanwhile is kept in `messages`."""
+        """Wait for the answer to a request; other messages are kept in `messages`."""
         deadline = time.monotonic() + seconds
         while True:
             for message in self.messages:
@@ -115,49 +115,49 @@ class Wire:
             self.messages.append(message)
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
-        """The answer to a request."""
+        """Send a request and return its answer."""
         return self.answer(self.request(method, params, **options))
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
-        """The result of a call."""
+        """Call a tool and return its result."""
         answer = self.answer(self.request_call(tool, arguments, **options))
         assert "result" in answer, answer
         return answer["result"]
 
     def rest(self, seconds: float = SECONDS) -> list[dict[str, Any]]:
-        """Every message up to the end of the server's output, after those that were asked for."""
+        """Read to the end of the server's output and return all messages that were not taken yet."""
         deadline = time.monotonic() + seconds
         while (message := self._next(deadline)) is not None:
             self.messages.append(message)
         return self.messages
 
     def wait(self, seconds: float = SECONDS) -> int:
-        """Its exit code."""
+        """Wait for the server to end and return its exit code."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the server is still there after {seconds:g} s\n{self.log_text()}") from None
 
     def close(self) -> int:
-        """End its input, and wait until it is gone; its exit code."""
+        """Close its input, wait for it to end, and return its exit code."""
         self.process.stdin.close()
         self.rest()
         return self.wait()
 
     @property
     def unread_bytes(self) -> int:
-        """How much the server has written that nobody has read yet."""
+        """The number of bytes in the server's output pipe."""
         return struct.unpack("i", fcntl.ioctl(self.process.stdout, termios.FIONREAD, b"\0" * 4))[0]
 
     def log_text(self) -> str:
         return self._log.read_text(errors="replace")
 
     def log(self, event: str) -> list[dict[str, Any]]:
-        """The log's records of one event."""
+        """The log records of an event."""
         return [record for record in _records(self.log_text()) if record.get("event") == event]
 
     def logged(self, event: str, seconds: float = SECONDS, **fields: Any) -> dict[str, Any]:
-        """The first record of an event with these fields, as soon as it is there."""
+        """Wait for a log record of an event with these fields."""
 
         def find() -> dict[str, Any] | None:
             return next((record for record in self.log(event) if fields.items() <= record.items()), None)
@@ -184,30 +184,30 @@ class Wire:
         return bool(data)
 
 
-Start = Callable[..., Wire]
+Start = Callable[..., StdioServer]
 
 
 @contextmanager
-def starting(folder: Path) -> Iterator[Start]:
-    """A way to start servers in a folder; each is ended when this is left, whatever happened."""
+def start_servers(folder: Path) -> Iterator[Start]:
+    """Yield a function that starts servers in a folder; they are ended on exit."""
     numbers = count(1)
     with ExitStack() as servers:
 
-        def start(*command: object, cwd: Path = folder, **variables: str) -> Wire:
+        def start(*command: object, cwd: Path = folder, **variables: str) -> StdioServer:
             log = folder / f"server-{next(numbers)}.log"
-            wire = Wire(command, env=environment(folder / "home", **variables), cwd=cwd, log=log)
-            servers.callback(wire.end)
-            return wire
+            server = StdioServer(command, env=environment(folder / "home", **variables), cwd=cwd, log=log)
+            servers.callback(server.end)
+            return server
 
         yield start
 
 
 def as_message(line: bytes) -> dict[str, Any]:
-    """The message that a line holds; a line that holds none must never be written."""
+    """Parse a line, which must hold a JSON-RPC message."""
     try:
         message = json.loads(line.decode())
     except ValueError:
-        raise AssertionError(f"this is no JSON: {line[:200]!r}") from None
+        raise AssertionError(f"not JSON: {line[:200]!r}") from None
     assert isinstance(message, dict), message
     assert message.get("jsonrpc") == "2.0", message
     assert len(message.keys() & {"method", "result", "error"}) == 1, message
@@ -215,14 +215,14 @@ def as_message(line: bytes) -> dict[str, Any]:
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    """What a result says to people."""
+    """The readable text of a result."""
     return "".join(part["text"] for part in result["content"])
 
 
 def eventually(
     find: Callable[[], Any], what: str, seconds: float = SECONDS, *, otherwise: Callable[[], str] = lambda: ""
 ) -> Any:
-    """What `find` finds, as soon as that is something."""
+    """Poll `find` until it returns something true."""
     deadline = time.monotonic() + seconds
     while not (found := find()):
         assert time.monotonic() < deadline, f"there is still no {what} after {seconds:g} s\n{otherwise()}"

@@ -1,8 +1,8 @@
-"""Real servers on one store, each driven by a thread of its own."""
+"""Starts servers on one store, and checks what they have stored."""
 
 from contextlib import contextmanager
 
-from tests.e2e.wire import HASHING, ZAPOMNI, starting
+from tests.e2e.stdio_server import HASHING, ZAPOMNI, start_servers
 
 THINGS = ["anchor", "bridge", "candle", "engine", "goblet", "hammer", "island", "jacket", "kettle", "ladder", "mirror"]
 PLACES = [
@@ -23,19 +23,19 @@ PLACES = [
 
 
 def fact(server, number):
-    """A short text that no other is like: words that say where it came from, and one that only it has."""
+    """A unique short text of a server; its last word is unique too."""
     return f"The {THINGS[number % 11]} of {PLACES[number % 13]} has the mark s{server}n{number}x."
 
 
 def mark(text):
-    """The word that only this text has."""
+    """The unique word of a text."""
     return text.split()[-1].rstrip(".")
 
 
 @contextmanager
 def servers(folder):
-    """A way to start servers in a folder that all use one store."""
-    with starting(folder) as start:
+    """Yield a function that starts servers on one store."""
+    with start_servers(folder) as start:
         yield lambda: start(ZAPOMNI, "serve", "--plugin", HASHING, ZAPOMNI_EMBEDDER="hashing")
 
 
@@ -51,7 +51,7 @@ def ask(server, tool, **arguments):
 
 
 def assert_found(server, told):
-    """Whether memories are there whole, by id, by word and by their exact text; `told` has their ids by text."""
+    """Check that memories are found by id, by word and by their exact text; `told` has their ids by text."""
     for text, memory_id in told.items():
         assert ask(server, "get_memory", memory_id=memory_id)["text"] == text
         by_word = ask(server, "search_memory", query=mark(text), limit=3)["results"]

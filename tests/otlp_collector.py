@@ -1,4 +1,4 @@
-"""An OTLP endpoint on a real socket: takes what OpenTelemetry sends and shows it as plain values."""
+"""An OTLP endpoint that receives spans and metrics and gives access to them as plain values."""
 
 import socket
 import threading
@@ -15,8 +15,8 @@ HELD_SECONDS = 100
 
 
 @dataclass(frozen=True)
-class ToldSpan:
-    """A span as it arrived."""
+class Span:
+    """A received span."""
 
     name: str
     id: bytes
@@ -29,10 +29,10 @@ class ToldSpan:
 
 
 class Collector:
-    """What arrived. While it is held, requests are taken and not answered."""
+    """Received spans and metrics. After `hold`, requests are not answered until `released` is set."""
 
     def __init__(self) -> None:
-        self.spans: list[ToldSpan] = []
+        self.spans: list[Span] = []
         self.points: dict[tuple[str, frozenset[tuple[str, Any]]], Any] = {}
         self.raw: list[bytes] = []
         self.waiting = threading.Event()
@@ -50,11 +50,11 @@ class Collector:
     def hold(self) -> None:
         self.released.clear()
 
-    def named(self, name: str) -> list[ToldSpan]:
+    def named(self, name: str) -> list[Span]:
         return [span for span in self.spans if span.name == name]
 
     def point(self, name: str, **attributes: Any) -> Any:
-        """The last value of a metric: a number, or the count and the sum of a histogram; None where there is none."""
+        """The last value of a metric: a number, the count and sum of a histogram, or None."""
         told = {key.replace("__", "."): value for key, value in attributes.items()}
         return self.points.get((name, frozenset(told.items())))
 
@@ -65,7 +65,7 @@ class Collector:
         self._thread.join()
 
     def take(self, path: str, body: bytes) -> int:
-        """Keep what a request tells; the status of the answer."""
+        """Store the content of a request; returns the status of the answer."""
         if path == "/v1/traces":
             self.spans += _spans(ExportTraceServiceRequest.FromString(body))
         elif path == "/v1/metrics":
@@ -93,8 +93,8 @@ class Collector:
 
 
 @contextmanager
-def collecting() -> Iterator[Collector]:
-    """A collector that is ended whatever happens."""
+def run_collector() -> Iterator[Collector]:
+    """Run a collector and end it on exit."""
     collector = Collector()
     try:
         yield collector
@@ -103,18 +103,18 @@ def collecting() -> Iterator[Collector]:
 
 
 @contextmanager
-def nobody() -> Iterator[str]:
-    """An address at which nobody listens, and nobody will: connections are refused."""
+def closed_port() -> Iterator[str]:
+    """An address that refuses connections."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def _spans(request: ExportTraceServiceRequest) -> Iterator[ToldSpan]:
+def _spans(request: ExportTraceServiceRequest) -> Iterator[Span]:
     for group in request.resource_spans:
         resource = _attributes(group.resource.attributes)
         for span in (span for scope in group.scope_spans for span in scope.spans):
-            yield ToldSpan(
+            yield Span(
                 name=span.name,
                 id=span.span_id,
                 parent=span.parent_span_id,

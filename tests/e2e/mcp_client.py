@@ -1,4 +1,4 @@
-"""A real MCP client over real stdio, connected for as long as a module's tests need it."""
+"""Connects the SDK's client to a server over stdio."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -12,25 +12,25 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, Implementation, ListToolsResult, Tool, ToolListChangedNotification
 
-from tests.e2e.wire import SECONDS, eventually
+from tests.e2e.stdio_server import SECONDS, eventually
 
 ERAS = ("legacy", "auto")
-NAME = "visitor"
-"""What the client calls itself."""
+NAME = "test client"
+"""The name that the client gives in its handshake."""
 
 
 @dataclass
-class Visitor:
-    """The client, to be used by tests that are not async themselves."""
+class ConnectedClient:
+    """A connected client for tests that are not async."""
 
     portal: BlockingPortal
-    client: Client
+    sdk: Client
     log: Path
     changes: list[object] = field(default_factory=list)
 
     def list(self) -> ListToolsResult:
-        """The list of tools as the server gives it now."""
-        return self.portal.call(lambda: self.client.list_tools(cache_mode="bypass"))
+        """List the tools, without the client's cache."""
+        return self.portal.call(lambda: self.sdk.list_tools(cache_mode="bypass"))
 
     def tools(self) -> dict[str, Tool]:
         return {tool.name: tool for tool in self.list().tools}
@@ -41,19 +41,19 @@ class Visitor:
     def start_call(
         self, tool: str, arguments: Mapping[str, Any] | None = None, **options: Any
     ) -> Future[CallToolResult]:
-        """A call that goes on while other things happen."""
-        return self.portal.start_task_soon(lambda: self.client.call_tool(tool, dict(arguments or {}), **options))
+        """Start a call without waiting for its result."""
+        return self.portal.start_task_soon(lambda: self.sdk.call_tool(tool, dict(arguments or {}), **options))
 
-    def told_of_a_change(self) -> bool:
-        """Wait until the server has announced that its list of tools is another one."""
+    def wait_for_list_change(self) -> bool:
+        """Wait until the server has announced a change of its list of tools."""
         return bool(eventually(lambda: self.changes, "announcement", otherwise=self.log.read_text))
 
 
 @contextmanager
-def visiting(
+def connect(
     command: Sequence[object], mode: str, *, env: Mapping[str, str], cwd: Path, log: Path
-) -> Iterator[Visitor]:
-    """Start a server, connect to it in one of the two eras, and listen to its announcements."""
+) -> Iterator[ConnectedClient]:
+    """Start a server, connect to it in one of the two protocol eras, and subscribe to changes of its tools."""
     changes: list[object] = []
 
     async def hear(message: object) -> None:
@@ -64,15 +64,15 @@ def visiting(
     parameters = StdioServerParameters(command=program, args=args, env=dict(env), cwd=cwd)
     with log.open("w") as errlog, start_blocking_portal() as portal:
         client_info = Implementation(name=NAME, version="1")
-        client = Client(stdio_client(parameters, errlog), mode=mode, message_handler=hear, client_info=client_info)
-        with portal.wrap_async_context_manager(client):
-            visitor = Visitor(portal, client, log, changes)
+        sdk = Client(stdio_client(parameters, errlog), mode=mode, message_handler=hear, client_info=client_info)
+        with portal.wrap_async_context_manager(sdk):
+            client = ConnectedClient(portal, sdk, log, changes)
             if mode == "legacy":
-                yield visitor
+                yield client
             else:
-                with portal.wrap_async_context_manager(client.listen(tools_list_changed=True)) as subscription:
+                with portal.wrap_async_context_manager(sdk.listen(tools_list_changed=True)) as subscription:
                     hearing = portal.start_task_soon(_follow, subscription, changes)
-                    yield visitor
+                    yield client
                     hearing.cancel()
 
 

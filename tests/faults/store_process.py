@@ -1,8 +1,8 @@
-"""A process of its own that uses a store, and says on standard output what it asked for and what was acknowledged.
+"""A program that uses a store, and prints what it asked for and what was acknowledged.
 
-    visitor.py PATH COMMAND [ARGUMENT]
+    store_process.py PATH COMMAND [ARGUMENT]
 
-Lines on standard input, where a command waits for one, are the tests' way to say "now".
+A command that waits for the test reads a line from standard input.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ WORKSPACE = "default"
 
 
 def say(*words):
-    """One line, at once and whole."""
+    """Print one line with a single write."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
 async def add_and_die(store, count):
-    """Adds, then is killed with everything open."""
+    """Add memories, then die with everything open."""
     for number in range(int(count)):
         added = await put(store, sample_memory(f"kept {number}"))
         say("added", added.memory_id)
@@ -37,16 +37,16 @@ async def add_and_die(store, count):
 
 
 async def add_at_once(store, name):
-    """Waits for the signal, then adds what everybody adds, and something of its own."""
+    """Wait for the test, then add a text that every process adds, and five of its own."""
     say("ready")
     sys.stdin.readline()
-    texts = ["everybody's", *(f"{name}'s {number}" for number in range(5))]
+    texts = ["shared", *(f"{name}'s {number}" for number in range(5))]
     added = await asyncio.gather(*(put(store, sample_memory(text)) for text in texts))
     say(*(one.memory_id for one in added))
 
 
 async def add_within(store, megabytes):
-    """Adds until files may not grow any more, then says what still works."""
+    """Add memories up to a limit of the file size, then report what still works."""
     await put(store, sample_memory("first"))
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(float(megabytes) * 1e6), resource.RLIM_INFINITY))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -63,8 +63,8 @@ async def add_within(store, megabytes):
     say((await put(store, sample_memory("last"))).outcome)
 
 
-async def look_as_nobody(store, _):
-    """Uses the store as a user who may not."""
+async def read_without_permission(store, _):
+    """Use the store as a user without permission."""
     sys.path_importer_cache.clear()
     os.setgroups([])
     os.setgid(65534)
@@ -76,8 +76,8 @@ async def look_as_nobody(store, _):
             say(type(error).__name__, error)
 
 
-async def lose_the_directory(store, _):
-    """Goes on using a store as a user who may not look into its directory any more, until it may again."""
+async def lose_access_to_the_directory(store, _):
+    """Keep using a store whose directory becomes inaccessible and accessible again."""
     sys.path_importer_cache.clear()
     codecs.lookup("ascii")
     os.setgroups([])
@@ -98,7 +98,7 @@ async def lose_the_directory(store, _):
 
 
 async def add_traced(store, _):
-    """Marks the moments of request and acknowledgement for a tracer."""
+    """Print each request and acknowledgement for a tracer."""
     await put(store, sample_memory("first"))
     for number in range(3):
         say("request", number)
@@ -106,13 +106,13 @@ async def add_traced(store, _):
         say("acknowledged", number)
 
 
-async def live_wildly(store, name):
-    """Adds, deletes, restores and purges until it is killed; says each intent and each acknowledgement."""
+async def change_at_random(store, name):
+    """Add, delete, restore and purge until killed; print each intent and each acknowledgement."""
     chance = random.Random(name)
-    await asyncio.gather(*(_live_wildly(store, f"{name}.{strand}", chance) for strand in range(4)))
+    await asyncio.gather(*(_change_at_random(store, f"{name}.{strand}", chance) for strand in range(4)))
 
 
-async def _live_wildly(store, name, chance):
+async def _change_at_random(store, name, chance):
     live, deleted = [], []
     for number in range(1_000_000):
         action = chance.choices(["add", "delete", "restore", "purge"], [80, 12, 6, 0.5])[0]
@@ -138,8 +138,8 @@ async def _live_wildly(store, name, chance):
             say("done", "purge", gone)
 
 
-async def talk(store, name):
-    """Says one thing after the other in the session of this name's second half, in three strands, until it is killed."""
+async def store_messages(store, name):
+    """Store messages in the session named after the `@`, in three concurrent strands, until killed."""
     speaker, session = name.split("@")
     memory = MemoryManager(MemoryEngine(store=store, embedder=HashingEmbedder()))
 

@@ -1,4 +1,4 @@
-"""Whether work grows with the length of a text and no faster: by two lengths, not by seconds."""
+"""Checks that work is linear in the length of a text, by comparing two lengths instead of limiting seconds."""
 
 import gc
 import time
@@ -7,19 +7,19 @@ from contextlib import contextmanager
 
 TIMES = 4
 _MOST = 8
-"""How much longer the work may take for a text of four times the length. What grows with the square takes sixteen times."""
+"""The most that the work may grow for four times the length; quadratic work grows sixteenfold."""
 _ATTEMPTS = 5
 
 
 def is_linear(work: Callable[[str], object], unit: str, length: int) -> bool:
-    """Whether the work takes about as much for each character of a long text as for those of a shorter one."""
-    work(unit)  # what the first call loads does not count
+    """Whether the CPU time of the work is about linear in the length of a text."""
+    work(unit)  # loads whatever the first call loads
     return any(_taken(work, unit, length * TIMES) < _MOST * _taken(work, unit, length) for _ in range(_ATTEMPTS))
 
 
 async def is_linear_when_awaited(work: Callable[[int], Awaitable[object]], length: int) -> bool:
-    """The same of async work that is given a length; threads that it uses count."""
-    await work(1)  # what the first call loads does not count
+    """The same for async work that is given a length, including its threads."""
+    await work(1)  # loads whatever the first call loads
     for _ in range(_ATTEMPTS):
         short, long = await _awaited(work, length), await _awaited(work, length * TIMES)
         if long < _MOST * short:
@@ -44,7 +44,7 @@ async def _awaited(work: Callable[[int], Awaitable[object]], length: int) -> flo
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """No garbage collection: it would look at the objects of all tests before, once for a short text and often for a long one."""
+    """Without garbage collection, which would traverse the objects of all earlier tests."""
     gc.disable()
     try:
         yield

@@ -1,20 +1,20 @@
-"""Starts visitors: processes that use a store."""
+"""Starts processes that use a store; `store_process.py` is their program."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-VISITOR = Path(__file__).with_name("visitor.py")
-ROOT = VISITOR.parents[2]
+PROGRAM = Path(__file__).with_name("store_process.py")
+ROOT = PROGRAM.parents[2]
 
 
 def command(path, *words):
-    """The command line of a visitor."""
-    return [sys.executable, str(VISITOR), str(path), *map(str, words)]
+    """The command line of a process that uses a store."""
+    return [sys.executable, str(PROGRAM), str(path), *map(str, words)]
 
 
 def start(path, *words):
-    """A visitor that runs."""
+    """Start a process and return it."""
     return subprocess.Popen(
         command(path, *words),
         stdin=subprocess.PIPE,
@@ -26,7 +26,7 @@ def start(path, *words):
 
 
 def run(path, *words, before=(), code=0):
-    """The lines that a visitor said until its end, which must be this one."""
+    """Run a process to its end, which must have this exit code; returns the lines it printed."""
     ended = subprocess.run(
         [*before, *command(path, *words)], capture_output=True, text=True, timeout=100, check=False, cwd=ROOT
     )

@@ -1,10 +1,10 @@
-"""A process of its own that queues jobs, or does them until it is killed or told to end.
+"""A program that queues jobs, or runs them until it is killed or its standard input ends.
 
-    labourer.py PATH queue COUNT
-    labourer.py PATH work NAME
+    job_process.py PATH queue COUNT
+    job_process.py PATH work NAME
 
-Each job adds one memory, when a line on standard input permits it. A worker says on standard output when it begins a job and
-when the memory is there; it ends when its standard input does.
+Each job adds one memory after it has read a line from standard input. A worker prints when it begins a job and when the
+memory is stored.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ LEASE_SECONDS = 3.0
 
 
 def say(*words):
-    """One line, at once and whole."""
+    """Print one line with a single write."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-class Noting:
-    """A kind of job that adds the memory its payload names."""
+class AddMemory:
+    """A kind of job that adds a memory."""
 
     def __init__(self):
         self.permits = asyncio.Semaphore(0)
@@ -50,7 +50,7 @@ def make_engine(path):
 
 
 async def queue(path, count):
-    """Queues jobs."""
+    """Queue jobs."""
     engine = make_engine(path)
     new = [NewJob(kind="note", payload={"number": number}, key=str(number)) for number in range(int(count))]
     await engine.jobs.enqueue(engine.workspace, new)
@@ -58,8 +58,8 @@ async def queue(path, count):
 
 
 async def work(path, name):
-    """Does jobs until its standard input ends."""
-    engine, noting = make_engine(path), Noting()
+    """Run jobs until standard input ends."""
+    engine, noting = make_engine(path), AddMemory()
     kinds = Kinds(Providers([Provider(kind="job", name="note", factory=lambda _context: noting)]), Settings())
     worker = Worker(engine, kinds, name=name, lease_seconds=LEASE_SECONDS, poll_seconds=0.2, attempts=100)
     task = asyncio.create_task(worker.run())

@@ -1,4 +1,4 @@
-"""Whatever comes over the wire, the server answers or ignores it as the protocol says, and goes on serving."""
+"""The server answers or ignores any input as the protocol says, and keeps serving."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.wire import HANDSHAKE, ZAPOMNI, eventually, text_of
+from tests.e2e.stdio_server import HANDSHAKE, ZAPOMNI, eventually, text_of
 
 pytestmark = pytest.mark.xdist_group("wire")
 
@@ -16,17 +16,17 @@ PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS = -32700, -32600, -
 HUNDRED_MB = 100_000_000
 LIMIT = 128 * 2**20
 MALFORMED = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": []}}\n'
-"""A notification that is dropped, with a line in the log."""
+"""A notification that is dropped and logged."""
 SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 SERVE = [ZAPOMNI, "serve", "--plugin", SLOW_TOOLS]
 
 
 @pytest.fixture(scope="module")
 def server(start_shared):
-    """One server for all that it must survive."""
-    wire = start_shared(*SERVE)
-    wire.initialize()
-    return wire
+    """One server for all tests of this module."""
+    server = start_shared(*SERVE)
+    server.initialize()
+    return server
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def fresh_server(start):
 
 @pytest.fixture(autouse=True)
 def _serves_afterwards(request):
-    """Whatever a test did to the shared server, a normal call is answered afterwards."""
+    """After every test, the shared server answers a normal call."""
     yield
     if "server" in request.fixturenames:
         assert_serves(request.getfixturevalue("server"))
@@ -53,7 +53,7 @@ def error_of(answer):
 
 
 def is_settled(sizes):
-    """Whether there is something in a pipe and it has not become more lately."""
+    """Whether a pipe holds data and has stopped growing."""
     return len(sizes) == sizes.maxlen and sizes[0] == sizes[-1] > 0
 
 
@@ -61,8 +61,8 @@ def assert_serves(server):
     assert text_of(server.call("hello", {"name": "Ada"})) == "Hello, Ada!"
 
 
-class TestLinesThatAreNoMessages:
-    def test_a_line_that_is_no_json_is_a_parse_error(self, server):
+class TestInvalidLines:
+    def test_a_line_that_is_not_json_is_a_parse_error(self, server):
         server.send(b"this is no JSON\n")
         assert error_of(server.answer(None)) == PARSE_ERROR
 
@@ -70,7 +70,7 @@ class TestLinesThatAreNoMessages:
         server.send(b'{"jsonrpc": "2.0", "id": 1,\n')
         assert error_of(server.answer(None)) == PARSE_ERROR
 
-    def test_bytes_that_are_no_utf_8_are_a_parse_error(self, server):
+    def test_bytes_that_are_not_utf_8_are_a_parse_error(self, server):
         server.send(b'{"jsonrpc": "2.0", "id": "not utf-8", "method": "ping", "params": {"x": "\xff\xfe"}}\n')
         assert error_of(server.answer("not utf-8")) == PARSE_ERROR
 
@@ -101,7 +101,7 @@ class TestLinesThatAreNoMessages:
         server.send(b"[" * 10_000 + b"\n")
         assert error_of(server.answer(None)) == PARSE_ERROR
 
-    def test_a_json_value_that_is_no_object_is_an_invalid_request(self, server):
+    def test_a_json_value_that_is_not_an_object_is_an_invalid_request(self, server):
         for value in (b"null", b"17", b'"text"', b"{}"):
             server.send(value + b"\n")
             assert error_of(server.answer(None)) == INVALID_REQUEST
@@ -115,7 +115,7 @@ class TestLinesThatAreNoMessages:
         server.send(b"\n  \n\r\n" + json.dumps(call("with \\r", {})).encode() + b"\r\n")
         assert text_of(server.answer("with \\r")["result"]) == "Hello, world!"
 
-    def test_a_notification_that_nobody_knows_and_an_answer_that_nobody_asked_for_are_ignored(self, server):
+    def test_unknown_notifications_and_unexpected_answers_are_ignored(self, server):
         server.send({"jsonrpc": "2.0", "method": "notifications/unheard_of"})
         server.send({"jsonrpc": "2.0", "id": 99_999, "result": {}})
         server.send({"jsonrpc": "2.0", "id": 99_998, "error": {"code": 1, "message": "no"}})
@@ -124,7 +124,7 @@ class TestLinesThatAreNoMessages:
 
 
 class TestLongLines:
-    def test_a_call_of_a_hundred_megabytes_is_answered_whole(self, server):
+    def test_a_call_of_a_hundred_megabytes_is_answered(self, server):
         name = "x" * HUNDRED_MB
         server.send(json.dumps(call("long", {"name": name})).encode() + b"\n", seconds=60)
         answer = server.answer("long", seconds=60)
@@ -134,29 +134,29 @@ class TestLongLines:
         server.send(b"x" * HUNDRED_MB + b"\n", seconds=60)
         assert error_of(server.answer(None, seconds=60)) == PARSE_ERROR
 
-    def test_a_line_over_the_limit_is_discarded_to_its_end_refused_and_logged(self, server):
+    def test_a_line_over_the_limit_is_discarded_refused_and_logged(self, server):
         server.send(b"{" + b" " * LIMIT + b"}\n", seconds=60)
         assert error_of(server.answer(None, seconds=60)) == INVALID_REQUEST
         assert f"discarded a line of {LIMIT + 2} bytes" in server.log_text()
 
 
 class TestRequests:
-    def test_an_unknown_method_is_an_error_that_says_so(self, server):
+    def test_an_unknown_method_is_an_error(self, server):
         assert error_of(server.ask("memories/forget")) == UNKNOWN_METHOD
 
-    def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_the_nearest_one(self, server):
+    def test_an_unknown_tool_is_a_protocol_error_that_names_the_nearest_one(self, server):
         answer = server.ask("tools/call", {"name": "helo", "arguments": {}})
         assert error_of(answer) == INVALID_PARAMS
         assert answer["error"]["message"] == "Unknown tool: helo; did you mean hello?"
 
-    def test_arguments_that_are_no_object_are_an_error(self, server):
+    def test_arguments_must_be_an_object(self, server):
         assert error_of(server.ask("tools/call", {"name": "hello", "arguments": [1]})) == INVALID_PARAMS
 
-    def test_ids_may_be_strings_and_come_back_as_they_were(self, server):
+    def test_ids_may_be_strings(self, server):
         for key in ("a", "0", "é 𝄞", "server-discover-probe-1"):
             assert text_of(server.call("hello", key=key)) == "Hello, world!"
 
-    def test_a_call_that_is_cancelled_gets_no_answer_and_its_tool_is_told(self, server, tmp_path):
+    def test_a_cancelled_call_gets_no_answer_and_its_tool_is_cancelled(self, server, tmp_path):
         cancelled = server.request_call("slow", {"folder": str(tmp_path)}, key="cancelled")
         eventually((tmp_path / "turns").exists, "call in progress")
         server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": cancelled}})
@@ -166,7 +166,7 @@ class TestRequests:
         assert server.messages == []
         assert not (tmp_path / "finished").exists()
 
-    def test_a_client_that_reads_nothing_for_a_while_gets_every_answer_whole(self, server):
+    def test_a_client_that_reads_late_gets_every_answer(self, server):
         calls = [call(f"unread {number}", {"name": f"{number} {'x' * 2000}"}) for number in range(1500)]
         sender = threading.Thread(target=lambda: [server.send(one) for one in calls], daemon=True)
         sender.start()
@@ -179,7 +179,7 @@ class TestRequests:
 
 
 class TestAClientThatDoesNotReadTheLog:
-    def test_is_served_all_the_same(self, start, tmp_path):
+    def test_is_served(self, start, tmp_path):
         log = tmp_path / "log"
         os.mkfifo(log)
         unread = os.open(log, os.O_RDWR)
@@ -199,7 +199,7 @@ class TestBeginningAndEnd:
         fresh_server.initialize()
         assert_serves(fresh_server)
 
-    def test_what_was_asked_before_the_end_of_input_is_answered_and_half_a_line_harms_nothing(self, fresh_server):
+    def test_requests_before_the_end_of_input_are_answered_and_half_a_line_is_ignored(self, fresh_server):
         fresh_server.initialize()
         calls = [fresh_server.request_call("hello", {"name": str(number)}) for number in range(5)]
         fresh_server.send(b'{"jsonrpc": "2.0", "id": "half a li')
@@ -208,7 +208,7 @@ class TestBeginningAndEnd:
         assert [text_of(answers[key]["result"]) for key in calls] == [f"Hello, {number}!" for number in range(5)]
         assert error_of(answers[None]) == PARSE_ERROR
 
-    def test_a_conversation_that_was_over_before_the_server_was_up_is_answered_to_its_last_line(self, fresh_server):
+    def test_input_that_ended_before_the_server_was_ready_is_answered(self, fresh_server):
         """As in `printf ... | zapomni`, even where the last line lacks its newline."""
         fresh_server.request("initialize", HANDSHAKE, key=1)
         fresh_server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
