@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from typing import Any, NamedTuple
 
 import bpe_openai
@@ -28,6 +29,8 @@ FACTS = (
     "The deployment of the web shop runs on Fridays at noon.",
     "Karl prefers tea to coffee, without sugar.",
 )
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+AN_ID = "01a1f652-9971-7ba2-960e-6972be6e5487"
 MISSING = "00000000-0000-7000-8000-000000000000"
 
 
@@ -40,9 +43,9 @@ class Cost(NamedTuple):
 
 
 def count(value: Any) -> int:
-    """Count the tokens of a text, or of data as compact JSON."""
+    """Count the tokens of a text, or of data as compact JSON. IDs count alike: random ones have 17 to 30 tokens, this one 23."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return len(bpe_openai.get_encoding(ENCODING).encode(text))
+    return len(bpe_openai.get_encoding(ENCODING).encode(UUID.sub(AN_ID, text)))
 
 
 async def measure() -> list[Cost]:
