@@ -117,10 +117,18 @@ async def measure(folders: Sequence[Path], options: argparse.Namespace) -> None:
                     rows = by_kind(name, await own.ask(questions, uncut=options.uncut))
                     print(*rows[0], file=sys.stderr)
                     figures += rows
+            if not options.ablation:
+                await print_speed(own)
     if options.ablation:
         print(table(["set", "left out", "R@1", "R@10", "nDCG@10"], changes))
     else:
         print(table(["set", "kind", "questions", *FIGURES, "ms"], figures))
+
+
+async def print_speed(own: Set) -> None:
+    texts = [memory["text"] for memory in own.memories[:PASSAGES_TIMED]]
+    milliseconds, speed = await own.embedder.speed(texts)
+    print(f"{own.name}: {milliseconds:.1f} ms to embed a question, {speed:.0f} memories per second")
 
 
 async def weigh(folders: Sequence[Path], options: argparse.Namespace) -> None:
@@ -137,8 +145,7 @@ async def weigh(folders: Sequence[Path], options: argparse.Namespace) -> None:
                 mark = " (its own)" if weight is known.weight else ""
                 rows.append([own.name, f"{weight:.2f}{mark}", *(f"{np.mean(values):.1f}" for values in figures)])
                 print(*rows[-1], file=sys.stderr)
-            milliseconds, speed = await own.embedder.speed([memory["text"] for memory in own.memories[:PASSAGES_TIMED]])
-            print(f"{own.name}: {milliseconds:.1f} ms to embed a question, {speed:.0f} passages per second")
+            await print_speed(own)
     print(table(["set", "weight", *FIGURES], rows))
 
 

@@ -328,7 +328,7 @@ def test_every_exported_name_is_in_the_reference(reference, page, module):
         "get_job",
     ],
 )
-def test_what_the_engine_gives_back_can_be_looked_up(reference, method):
+def test_the_return_types_of_the_engine_are_in_the_reference(reference, method):
     given_back = re.findall(r"[A-Z]\w+", str(inspect.signature(getattr(plugin.MemoryEngine, method)).return_annotation))
     assert given_back
     offered = {name for module in PUBLIC_MODULES for name in module.__all__}

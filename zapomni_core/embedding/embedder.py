@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
+from zapomni_core.errors import EmbedderUnavailableError
+
 if TYPE_CHECKING:
     from zapomni_db.arrays import Vector
     from zapomni_db.records import EmbedderIdentity
@@ -97,6 +99,14 @@ async def know_dimension(embedder: Embedder) -> None:
     """Connect to an embedder that does not know its dimension yet."""
     if not embedder.identity.dimension:
         await embedder.embed([])
+
+
+def log_failure(logger: logging.Logger, event: str, error: Exception) -> None:
+    """Log why something has no vector: with a traceback, but for a provider that is away, maybe for hours, in one line."""
+    if isinstance(error, EmbedderUnavailableError):
+        logger.warning(event, extra={"code": error.failure.code, "cause": error.root_cause})
+    else:
+        logger.error(event, exc_info=error)
 
 
 async def in_batches(

@@ -33,7 +33,7 @@ log = logging.getLogger("zapomni.embedding")
 DEFAULT_MODELS = {"ollama": "nomic-embed-text", "openai": "text-embedding-3-small"}
 BATCH_CHARACTERS = 32_000
 LONGEST_REPLY = 64 * 1024 * 1024
-SHORTEST_CUT = 500
+SHORTEST_CUT = 100
 """Characters of a text that a provider must take. A longer one that is refused alone is cut to a half."""
 INSTEAD_OF_NOTHING = "."
 """Providers refuse an empty text, or return nothing for it."""

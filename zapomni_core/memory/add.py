@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from zapomni_core.dispatch.call import Heartbeat, report_progress
-from zapomni_core.embedding import Embedder
+from zapomni_core.embedding import Embedder, log_failure
 from zapomni_core.errors import ProcessingError, embedder_too_slow, without_paths
 from zapomni_core.http import call_limit
 from zapomni_core.jobs.kinds import EMBED
@@ -75,7 +75,7 @@ async def add_text(
         nonlocal later, not_embedded
         if engine.memories.vectors is None:
             raise error
-        log.error("stored_without_vectors", exc_info=error)
+        log_failure(log, "stored_without_vectors", error)
         later, not_embedded = engine.keeps_jobs, without_paths(str(error))
         return (embed_soon(),) if later else ()
 

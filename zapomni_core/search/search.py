@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from zapomni_core.embedding import Embedder
+from zapomni_core.embedding import Embedder, log_failure
 from zapomni_core.embedding.weight import is_cyrillic, weight_of
 from zapomni_core.errors import ZapomniError, embedder_too_slow, without_paths
 from zapomni_core.http import call_limit
@@ -105,7 +105,7 @@ async def _vector(
     try:
         return await _in_time(embedder, embedded())
     except ZapomniError as error:
-        log.exception("query_not_embedded")
+        log_failure(log, "query_not_embedded", error)
         return None, 0.0, f"Only words were searched, not meaning: {without_paths(str(error)).rstrip('.')}."
 
 
