@@ -26,6 +26,7 @@ OWN = frozenset(
         "demo",
         "doctor",
         "edit",
+        "embedders",
         "export",
         "get",
         "history",
