@@ -34,6 +34,14 @@ def execute_at_once(_arguments: dict[str, Any]) -> dict[str, Any]:
     return {"content": [], "isError": False}
 
 
+def _nested(levels: int) -> dict[str, Any]:
+    """An input schema of so many levels."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"items": schema}
+    return {"type": "object", "properties": {"a": schema}}
+
+
 GOOD: Mapping[str, Any] = {
     "name": "roll",
     "description": "Roll a die and tell the number.",
@@ -64,6 +72,7 @@ RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
         "`input_schema` is no JSON Schema",
         {"input_schema": {"type": "object", "properties": {"a": {"type": "text"}}}},
     ),
+    ("`input_schema` has over a hundred levels", {"input_schema": _nested(200)}),
     (
         "`input_schema` is of another draft",
         {"input_schema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {}}},

@@ -149,7 +149,7 @@ def test_a_wrong_argument_is_answered_with_field_and_rule(tmp_path):
             ({"text": " "}, "Error: text cannot be empty or whitespace-only"),
             ({"text": ""}, "Error: text cannot be empty or whitespace-only"),
             ({"text": "x" * (MOST + 1)}, "Error: text exceeds maximum length (10,000,000 characters)"),
-            ({"txet": "x"}, "Error: field required: text"),
+            ({"txet": "x"}, "Error: field required: text; txet is not known (did you mean 'text'?)"),
         ]:
             result = client.call("add_memory", arguments)
             assert result.is_error

@@ -301,10 +301,10 @@ def _warnings(about: Mapping[str, Any], fsync: str) -> tuple[str, ...]:
     if about.get("aof_last_write_status", "ok") != "ok":
         return ("FalkorDB cannot write its append-only file. Free space on its disk.",)
     if fsync in ("everysec", "no"):
-        lost = "those of the last second" if fsync == "everysec" else "the latest ones"
+        lost = "in the last second" if fsync == "everysec" else "lately"
         return (
             (
-                f"FalkorDB runs with appendfsync {fsync}, so {lost} of the stored memories may be lost when the machine fails."
+                f"FalkorDB runs with appendfsync {fsync}, so memories stored {lost} may be lost when the machine fails."
                 " Start it with --appendfsync always."
             ),
         )

@@ -58,7 +58,7 @@ def _real(number: float) -> str:
 def _vector(vector: Any) -> str:
     if not np.isfinite(vector).all():
         raise ValueError("not a finite number")
-    return str(vector.tolist())
+    return "[" + ",".join(map("%.9g".__mod__, vector.tolist())) + "]"  # exact in single precision
 
 
 def _list(values: Sequence[Any]) -> str:

@@ -16,6 +16,9 @@ from zapomni_db.rank import OFFSETS, PER_NEIGHBOUR
 _REACH = max(OFFSETS)
 _SPANS = (3600, 30 * 86_400, 1 << 40)
 """Seconds on both sides of a memory; the last one is all of its conversation."""
+_SIZES = """
+UNWIND $talks AS talk MATCH (m:Memory) WHERE m.talk = talk AND m.state = $live AND m.chunks > 0 RETURN talk, count(m)
+"""
 _WITHIN = """
 UNWIND $asked AS a MATCH (m:Memory) WHERE m.talk = a.talk AND m.second >= a.first AND m.second <= a.last AND m.state = $live
 AND m.chunks > 0 WITH a.talk AS talk, toString(m.moment) + ',' + toString(m.first_chunk) + ',' + toString(m.chunks) AS turn
@@ -46,16 +49,25 @@ async def beside(client: FalkorDBClient, ws: str, memories: Mapping[Turn, str]) 
     """The neighbours of memories, given with their conversations."""
     left = dict(memories)
     found: Beside = {}
+    sizes = await _sizes(client, ws, set(left.values()))
     for span in _SPANS:
         if not left:
             break
         turns = await _turns(client, ws, left, span)
         for one, talk in list(left.items()):
             around = _around(turns[talk], one)
-            if span == _SPANS[-1] or _is_whole(around, one, span):
+            if len(turns[talk]) >= sizes.get(talk, 0) or span == _SPANS[-1] or _is_whole(around, one, span):
                 found[one.first_chunk] = around
                 del left[one]
     return found
+
+
+async def _sizes(client: FalkorDBClient, ws: str, talks: set[str]) -> dict[str, int]:
+    """How many turns conversations have."""
+    if not talks:
+        return {}
+    found = await client.read(_SIZES, {"talks": list(talks), "live": state_of(ws, "live")})
+    return {talk: int(size) for talk, size in found}
 
 
 async def _turns(client: FalkorDBClient, ws: str, memories: Mapping[Turn, str], span: int) -> dict[str, list[Turn]]:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from zapomni_db.errors import DatabaseError, StoreTooNewError, StoreUnavailableError
-from zapomni_db.falkordb.client import FalkorDBClient
+from zapomni_db.falkordb.client import ConflictError, FalkorDBClient
 
 VERSION = 1
 """Of the schema; a graph of a newer one is refused."""
@@ -69,7 +69,12 @@ async def _version(client: FalkorDBClient) -> int:
 async def _migrate(client: FalkorDBClient) -> bool:
     """Run the migrations that are missing; False while another process does."""
     owner = str(uuid4())
-    locked = await client.run_unprepared(_LOCK, {"lease": 1000 * LEASE_SECONDS, "owner": owner})
+    await _create_index(client, "(n:Zapomni)", "id")  # MERGE makes a node twice while its label is unknown
+    await _make_unique(client, "Zapomni", "id")
+    try:
+        locked = await client.run_unprepared(_LOCK, {"lease": 1000 * LEASE_SECONDS, "owner": owner})
+    except ConflictError:
+        return False
     if not locked:
         return False
     for number in range(int(locked[0][0]), VERSION):
@@ -85,11 +90,19 @@ async def _create_indexes(client: FalkorDBClient) -> None:
     patterns += [(f"()-[n:{label}]-()", names) for label, names in RELATIONSHIP_INDEXES.items()]
     for pattern, names in patterns:
         for name in names:
-            await _unless_there(client.run_unprepared(f"CREATE INDEX FOR {pattern} ON (n.{name})"))
+            await _create_index(client, pattern, name)
     for label, names in UNIQUE.items():
         for name in names:
-            words = ("GRAPH.CONSTRAINT", "CREATE", client.graph_name, "UNIQUE", "NODE", label, "PROPERTIES", "1", name)
-            await _unless_there(client.command(*words))
+            await _make_unique(client, label, name)
+
+
+async def _create_index(client: FalkorDBClient, pattern: str, name: str) -> None:
+    await _unless_there(client.run_unprepared(f"CREATE INDEX FOR {pattern} ON (n.{name})"))
+
+
+async def _make_unique(client: FalkorDBClient, label: str, name: str) -> None:
+    words = ("GRAPH.CONSTRAINT", "CREATE", client.graph_name, "UNIQUE", "NODE", label, "PROPERTIES", "1", name)
+    await _unless_there(client.command(*words))
 
 
 async def _unless_there(making: Awaitable[Any]) -> None:

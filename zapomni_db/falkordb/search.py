@@ -75,10 +75,11 @@ async def term_counts(client: FalkorDBClient, name: str, terms: Sequence[str]) -
 
 async def candidates(client: FalkorDBClient, name: str, question: Question) -> Candidates:
     """The best chunks by words and by vector, and those beside them in their conversations."""
-    workspace = await read_workspace(client, workspace_id(name))
+    ws = workspace_id(name)
+    workspace = await read_workspace(client, ws)
     if question.vector is not None and workspace.embedder not in (None, question.embedder):
         raise EmbedderMismatchError("the store's vectors were made by another embedder than the question's")
-    return await Search(client, name, workspace, question).candidates()
+    return await Search(client, name, ws, workspace, question).candidates()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Search:
 
     client: FalkorDBClient
     name: str
+    ws: str
     workspace: Workspace
     question: Question
 
@@ -100,19 +102,15 @@ class Search:
         near = await beside(self.client, self.ws, {one.turn: one.talk for one in known.values() if one.talk})
         beyond = (turn.nearest_chunks(offset) for around in near.values() for offset, turn in around.items())
         known |= await self._chunks(set(chain.from_iterable(beyond)), known)
+        terms = [term_name(self.name, term) for term in self.question.terms]
         return Candidates(
-            found=[self._candidate(known[number]) for number in sorted(known)],
+            found=[self._candidate(known[number], terms) for number in sorted(known)],
             links=_links(near, known),
             words_full=len(by_words) > self.question.by_terms,
             vectors_full=len(by_vector) > self.question.by_vector,
             matching=matching,
             without_vector=pending,
         )
-
-    @property
-    def ws(self) -> str:
-        """The `ws` of the workspace's nodes."""
-        return workspace_id(self.name)
 
     async def _by_words(self) -> list[Chunk]:
         """The chunks with the best BM25 of the question's words; one more than asked for tells that there are others."""
@@ -206,12 +204,12 @@ class Search:
         found = await self.client.read(_CHUNKS.format(cosine, f"true{which}"), given)
         return {row[0]: Chunk(*row) for row in found}
 
-    def _candidate(self, one: Chunk) -> Candidate:
+    def _candidate(self, one: Chunk, terms: Sequence[str]) -> Candidate:
         return Candidate(
             chunk=chunk_uid(self.ws, one.number),
             memory_id=one.memory_id,
             length=one.length,
-            counts=tuple(count_in(one.words, term_name(self.name, term)) for term in self.question.terms),
+            counts=tuple(count_in(one.words, term) for term in terms),
             cosine=one.cosine,
             moment=values.from_micros(one.moment),
             author=one.author,

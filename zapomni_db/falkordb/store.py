@@ -125,7 +125,7 @@ class FalkorDBStore:
 
     async def health(self) -> list[str]:
         try:
-            await self._client.query("MERGE (z:Zapomni {id: 'schema'}) SET z.checked = timestamp()")
+            await self._client.query("MATCH (z:Zapomni {id: 'schema'}) SET z.checked = timestamp()")
         except DatabaseError as error:
             return [str(error)]
         return []

@@ -66,21 +66,21 @@ def test_known_models_get_their_prefixes():
     assert make(model="sentence-transformers/all-MiniLM-L6-v2").profile.query_prefix == ""
 
 
-async def test_an_unknown_model_is_told_with_the_nearest():
+async def test_an_unknown_model_is_reported_with_the_nearest():
     embedder = make(model="BAAI/bge-smal-en-v1.5")
     with pytest.raises(ProcessingError, match=r"did you mean BAAI/bge-small-en-v1\.5\?"):
         await embedder.embed(["text"])
     await embedder.close()
 
 
-async def test_a_folder_without_the_model_is_told_with_its_setting(tmp_path):
+async def test_a_folder_without_the_model_is_reported_with_its_setting(tmp_path):
     embedder = make(folder=str(tmp_path))
     with pytest.raises(ProcessingError, match=r"plugins\.fastembed\.folder"):
         await embedder.embed(["text"])
     await embedder.close()
 
 
-async def test_a_model_that_cannot_be_downloaded_is_told_and_not_tried_again_at_once(tmp_path):
+async def test_a_failed_download_is_reported_and_not_repeated_at_once(tmp_path):
     embedder = make(cache=str(tmp_path / "cache"))
     assert embedder.needs_download() == f"{MODEL}, 67 MB"
     with pytest.raises(ProcessingError, match="could not be downloaded") as first:

@@ -153,7 +153,7 @@ async def test_workspaces_are_built_each_for_itself(graph_app, remember):
     assert (told["memories_read"], told["entities"]) == (1, 2)
 
 
-async def test_progress_is_told_to_the_client(graph_app, remember, parts):
+async def test_progress_is_sent_to_the_client(graph_app, remember, parts):
     heard = []
 
     async def hear(done, total, message):
@@ -192,7 +192,7 @@ async def test_a_job_that_fails_for_good_is_an_error_that_says_so(graph_app, sto
 
 
 @pytest.mark.parametrize("selected", [False, True], ids=["all", "selected"])
-async def test_what_is_read_anew_and_put_off_goes_on_where_it_was(graph_app, remember, parts, until, selected):
+async def test_a_postponed_rebuild_continues_where_it_stopped(graph_app, remember, parts, until, selected):
     names = [f"Name{number}" for number in range(8)]
     async with graph_app(extractor="paced") as app:
         memory_ids = await remember(*names)

@@ -55,7 +55,7 @@ FACTS = [
 ]
 
 
-def test_what_is_known_is_shown_with_dates_and_evidence(graph):
+def test_facts_are_shown_with_dates_and_evidence(graph):
     result = graph(FACTS, "facts", "ada")
     head, *lines = result.stdout.splitlines()
     assert head == "Ada (person, 1 memory)"

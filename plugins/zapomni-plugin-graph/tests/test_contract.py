@@ -59,7 +59,7 @@ class Plain:
         return [Provider(kind="store", name="plain", factory=lambda _: PlainStore())]
 
 
-async def test_a_store_without_a_graph_is_told_by_name():
+async def test_a_store_without_a_graph_is_named():
     async with running(zapomni_plugin_graph, Plain(), name="graph", settings={"store": "plain://"}) as app:
         answer = await app.call("get_related", {"entity": "Ada"})
     assert answer["structuredContent"]["error_code"] == "CONFIGURATION"

@@ -56,7 +56,7 @@ async def test_each_fact_comes_with_its_dates_and_the_memory_that_says_it(app):
     ]
 
 
-async def test_what_there_is_nothing_to_say_of_is_left_out(app):
+async def test_empty_parts_are_left_out(app):
     _, told = await ask(app, entity="PostgreSQL")
     assert told.keys() == {"status", "message", "processing_time_ms", "about", "count", "facts"}
     assert told["facts"][0].keys().isdisjoint({"since", "until", "ended_by"})
@@ -69,7 +69,7 @@ async def test_names_are_found_however_they_are_spelled_and_by_id(app):
     assert (await ask(app, entity=entity["entity_id"]))[1]["facts"] == told["facts"]
 
 
-async def test_what_is_mentioned_together_comes_last_in_one_line(app):
+async def test_entities_mentioned_together_come_last_in_one_line(app):
     await app.call("build_graph")
     text, told = await ask(app, entity="Initech")
     assert sorted(one["relation"] for one in told["facts"]) == ["uses", "works_at"]
@@ -92,7 +92,7 @@ async def test_of_what_is_mentioned_together_the_five_most_frequent_are_shown(gr
     assert text.splitlines()[1].startswith("mentioned with: Acme (3), ")
 
 
-async def test_what_is_mentioned_together_is_shown_with_its_evidence_where_the_types_ask_for_it(app):
+async def test_entities_mentioned_together_have_evidence_if_the_type_is_requested(app):
     await app.call("build_graph")
     text, told = await ask(app, entity="Grace", types=["mentioned_with"])
     assert {one["basis"] for one in told["facts"]} == {"mention"}
@@ -120,13 +120,13 @@ async def test_facts_can_be_asked_for_by_direction(app, direction, related):
 @pytest.mark.parametrize(
     "moment", ["2020", "2020-06", "2020-06-01", "2020-06-01T10:00:00", "2020-06-01T10:00:00+03:00"]
 )
-async def test_what_was_true_at_a_moment_can_be_asked_for(app, moment):
+async def test_facts_can_be_queried_at_a_moment(app, moment):
     text, told = await ask(app, entity="Ada Lovelace", at=moment)
     assert steps(told) == [(1, "Ada Lovelace", "works_at", "Acme")]
     assert f"(2019 to 2021, ended by {app.ids[1]})" in text
 
 
-async def test_what_is_true_only_later_hides_nothing_and_says_so(app):
+async def test_a_future_fact_hides_no_other_and_is_marked(app):
     anna = {"subject": "Anna", "relation": "lives_in"}
     await state(
         app, app.ids[3], anna | {"object": "Berlin"}, anna | {"object": "Paris", "since": "2099", "replaces": True}
@@ -137,7 +137,7 @@ async def test_what_is_true_only_later_hides_nothing_and_says_so(app):
     assert told["count"] == 2
 
 
-async def test_what_is_over_comes_only_if_asked_for(app):
+async def test_ended_facts_are_shown_only_on_request(app):
     assert (await ask(app, entity="Acme"))[1]["count"] == 0
     _, told = await ask(app, entity="Acme", ended=True)
     [fact] = told["facts"]
@@ -176,7 +176,7 @@ async def test_types_are_taken_in_other_words_too(app):
     assert steps(told) == [(1, "Ada Lovelace", "works_at", "Initech")]
 
 
-async def test_what_has_ended_is_said_to_be_over(app):
+async def test_an_ended_fact_is_shown_as_ended(app):
     await state(app, app.ids[3], {"subject": "Bob", "relation": "worked_at", "object": "Acme", "until": "2020"})
     text, _ = await ask(app, entity="Bob", ended=True)
     assert "(until 2020, over)" in text
@@ -190,7 +190,7 @@ async def test_one_can_start_from_a_memory(app):
     assert text.startswith("2 facts about ")
 
 
-async def test_what_a_memory_mentions_is_not_said_to_be_mentioned_with_itself(app):
+async def test_an_entity_is_not_mentioned_with_itself(app):
     await app.call("build_graph", {"memory_ids": [app.ids[3]]})
     _, told = await ask(app, memory_id=app.ids[3])
     assert "mentioned_with" not in told
@@ -223,7 +223,7 @@ async def test_an_unknown_entity_may_be_in_memories_that_are_not_read(app):
     assert "Not extracted yet: 4 memories; call build_graph." in told["suggestion"]
 
 
-async def test_what_only_a_deleted_memory_says_does_not_show(app):
+async def test_facts_of_deleted_memories_are_not_shown(app):
     await app.app.engine.delete_memory(app.ids[2])
     assert steps((await ask(app, entity="Initech"))[1]) == [(1, "Ada Lovelace", "works_at", "Initech")]
     assert (await ask(app, entity="PostgreSQL"))[1]["error_code"] == "ENTITY_NOT_FOUND"

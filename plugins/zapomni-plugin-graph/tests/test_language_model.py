@@ -28,7 +28,7 @@ async def test_memories_are_read_by_the_model(asking, remember):
     assert (told["status"], told["extractor"], told["memories_read"], told["entities"]) == ("success", "llm", 2, 1)
 
 
-async def test_what_was_read_offline_is_still_unread_by_the_model(graph_app, asking, remember):
+async def test_memories_extracted_offline_are_still_extracted_by_the_model(graph_app, asking, remember):
     await remember("Ada has a cat.")
     async with graph_app() as app:
         await app.call("build_graph")
@@ -92,7 +92,7 @@ async def test_a_memory_that_the_model_answers_with_nonsense_is_left_out(asking,
     assert (told["status"], told["memories_read"], told["memories_unread"]) == ("degraded", 0, 1)
 
 
-async def test_what_was_asked_of_the_model_is_not_read_offline(graph_app, asking, remember, server):
+async def test_memories_extracted_by_the_model_are_not_extracted_offline(graph_app, asking, remember, server):
     await remember("Ada has a cat.")
     server.always(refuse(401))
     async with asking() as app:

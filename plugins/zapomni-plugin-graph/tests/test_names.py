@@ -62,7 +62,7 @@ def test_the_form_tells_the_type(name, kind):
     assert types_in(f"it is in {name}, as before.") == {name: kind}
 
 
-def test_the_line_after_a_path_and_the_port_after_a_host_are_no_part_of_the_name():
+def test_the_line_of_a_path_and_the_port_of_a_host_are_not_part_of_the_name():
     assert types_in("see src/main.py:42 and db.internal:5432") == {"src/main.py": "path", "db.internal": "host"}
 
 
@@ -97,7 +97,7 @@ def test_words_with_capitals_are_names_and_several_belong_together(text, found):
         "Memory is 8 GB and/or 24/7, e.g. he/she at 5 km/h.",
     ],
 )
-def test_a_word_that_merely_begins_a_sentence_is_no_name(text):
+def test_a_word_that_merely_begins_a_sentence_is_not_a_name(text):
     assert names_in(text) == []
 
 
@@ -117,7 +117,7 @@ def test_a_word_that_begins_a_sentence_is_a_name_if_it_has_its_form_or_is_named_
         ("der Plan ist in Option B. und danach Ruhe", []),
     ],
 )
-def test_what_stands_beside_a_word_may_tell_that_it_is_a_name(text, found):
+def test_neighbouring_words_can_mark_a_name(text, found):
     assert names_in(text) == found
 
 
@@ -125,7 +125,7 @@ def test_what_stands_beside_a_word_may_tell_that_it_is_a_name(text, found):
     "text",
     ["on 2024-03-05, 2024-03 or 5.3.2024", "in March 2024, Q3-2024, at 10:05 on Friday", "ab Montag, im Mai, v1.2.3"],
 )
-def test_dates_and_numbers_are_no_names(text):
+def test_dates_and_numbers_are_not_names(text):
     assert names_in(text) == []
 
 

@@ -47,7 +47,7 @@ async def test_the_answer_reads_well(app):
     assert text.splitlines()[1].startswith("1. Ada Lovelace (")
 
 
-async def test_what_is_much_worse_than_the_best_is_left_out(app):
+async def test_much_worse_hits_are_left_out(app):
     _, told = await ask(app, query="Ada Lovelace")
     assert names(told) == ["Ada Lovelace"]
 

@@ -119,14 +119,14 @@ async def test_a_day_as_the_end_is_included_to_its_last_moment(ask, library):
     assert contents(await ask("temporal_query", start_date="1970-01-01", end_date=f"{day}T00:00:00")) == []
 
 
-async def test_more_documents_than_asked_for_are_told_of(app, library):
+async def test_further_documents_are_counted(app, library):
     told = text_of(await app.call("temporal_query", {**ALWAYS, "limit": 2}))
     assert told.startswith("The newest 2 documents of that time; there are more")
     assert HERONS not in told
     assert text_of(await app.call("temporal_query", {**ALWAYS, "limit": 3})).startswith("3 documents of that time:")
 
 
-async def test_of_a_long_document_the_beginning_is_shown_and_its_length_told(app, ask):
+async def test_a_long_document_is_shown_by_its_beginning_and_length(app, ask):
     await ask("store_document", content="a" * 3000)
     result = await app.call("temporal_query", ALWAYS)
     (document,) = result["structuredContent"]["documents"]

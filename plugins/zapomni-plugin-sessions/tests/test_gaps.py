@@ -98,7 +98,7 @@ def test_gaps_are_forgotten_together_or_not_at_all(gaps):
         gaps([], "--forget", gap["id"])
 
 
-async def test_what_is_no_gap_is_not_listed_as_one(app, ask):
+async def test_other_memories_are_not_listed_as_gaps(app, ask):
     await ask("report_tool_gap", **REPORT)
     there = MemoryManager(app.app.engine.in_workspace(workspace_of("default")))
     await there.store_document("x", {"source": "report_tool_gap"})
@@ -130,7 +130,7 @@ def test_at_most_so_many_gaps_are_listed_as_asked_for(gaps):
     [((), "No gaps: no agent has reported one.\n"), (("--json",), '{\n  "gaps": []\n}\n')],
     ids=["text", "json"],
 )
-def test_where_there_are_no_gaps_that_is_said(gaps, option, told):
+def test_an_empty_list_of_gaps_says_so(gaps, option, told):
     assert gaps([], *option).output == told
 
 

@@ -30,7 +30,7 @@ async def test_the_history_is_the_last_messages(ask):
     assert [one["content"] for one in told["messages"]] == ["message 2", "message 3"]
 
 
-async def test_a_session_that_nobody_began_has_no_messages(ask):
+async def test_an_unknown_session_has_no_messages(ask):
     told = await ask("get_conversation_history", session_id=str(uuid4()))
     assert (told["count"], told["messages"]) == (0, [])
 

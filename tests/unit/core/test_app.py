@@ -49,7 +49,7 @@ async def test_an_app_around_a_given_engine_calls_tools_on_it_and_reports_its_pl
     await app.stop()
 
 
-def test_what_the_user_chose_and_failed_stops_the_build():
+def test_a_failure_of_a_configured_provider_stops_the_build():
     with pytest.raises(ConfigurationError, match="'missing' is required"):
         build_app(REQUIRING, plugins=[GREETING])
 

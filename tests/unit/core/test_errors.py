@@ -39,7 +39,7 @@ GENERIC = "Something went wrong."
         (ToolError("not today"), "REFUSED", 400, True),
     ],
 )
-def test_what_is_meant_for_the_client_is_told_as_it_is(error, code, status, recoverable):
+def test_messages_for_the_client_are_passed_on(error, code, status, recoverable):
     told = describe_failure(error, GENERIC)
     assert (told.message, told.error_code, told.status_code, told.recoverable) == (
         str(error),
@@ -77,7 +77,7 @@ class BareError(ToolError):
         (BareError(), "", None, True, None),
     ],
 )
-def test_whatever_a_tool_error_carries_it_is_told(error, message, suggestion, recoverable, flaw):
+def test_malformed_tool_errors_are_reported(error, message, suggestion, recoverable, flaw):
     told = describe_failure(error, GENERIC)
     assert (told.error_code, told.message, told.recoverable) == ("REFUSED", message, recoverable)
     assert told.suggestion == (suggestion or "Do as the message says, or do without it.")
@@ -86,12 +86,12 @@ def test_whatever_a_tool_error_carries_it_is_told(error, message, suggestion, re
 
 
 @pytest.mark.parametrize("error", [UnreadableError("no"), ToolError("no", recoverable=Undecided())])
-def test_an_error_that_cannot_be_read_is_told_as_a_failure(error):
+def test_an_unreadable_error_is_reported_as_an_internal_error(error):
     told = describe_failure(error, GENERIC)
     assert (told.error_code, told.message) == ("INTERNAL_ERROR", GENERIC)
 
 
-def test_nobody_is_told_to_try_again_where_only_a_new_start_helps():
+def test_errors_that_need_a_restart_do_not_suggest_a_retry():
     told = describe_failure(db_errors.StoreReplacedError("the file was replaced"), GENERIC)
     assert (told.recoverable, told.retry_after_seconds) == (False, None)
     assert told.model_dump()["suggestion"] == "Ask the user to start the server again; until then every call fails."
@@ -112,7 +112,7 @@ def test_no_failure_that_trying_again_does_not_cure_suggests_it():
         (KeyError("secret"), "INTERNAL_ERROR", GENERIC),
     ],
 )
-def test_of_anything_else_only_the_kind_is_told(error, code, message):
+def test_other_exceptions_are_reported_by_kind(error, code, message):
     told = describe_failure(error, GENERIC)
     assert told.error_code == code
     assert told.message.startswith(message)
@@ -138,12 +138,12 @@ def test_every_code_is_words_in_capitals():
         "/home/ada/(old)/a,b;c.db",
     ],
 )
-def test_no_place_is_told(path):
+def test_paths_are_removed(path):
     said = without_paths(f"The store {shown(path)} is damaged (its file is short); delete {shown(path + '.lock')}.")
     assert said == "The store … is damaged (its file is short); delete …."
 
 
-def test_what_is_no_place_stays():
+def test_text_that_is_not_a_path_stays():
     said = "the embedder's vectors and/or 'words' of 3/4 texts: run zapomni reindex --embedder 'mine'"
     assert without_paths(said) == said
 
@@ -154,7 +154,7 @@ def test_the_work_grows_with_the_length_of_the_message_and_no_faster(quote, unit
     assert is_linear(lambda text: without_paths(quote + text + "?"), unit, 50_000)
 
 
-def test_an_address_is_no_place_on_this_machine():
+def test_a_url_is_not_taken_for_a_path():
     said = "LLM quota exceeded. Check billing at http://127.0.0.1:8080/v1."
     assert without_paths(said) == said
     assert without_paths("see https://ada:secret@there/x") == "see https:…"

@@ -15,7 +15,9 @@ from zapomni_core import plugin
 ROOT = Path(__file__).parents[3]
 MODULES = [plugin, *(import_module(f"{plugin.__name__}.{one.name}") for one in iter_modules(plugin.__path__))]
 FOR_PLUGINS = re.compile(r"zapomni_core\.plugin(\.\w+)?")
-FOR_TESTS_AND_PROGRAMS = re.compile(r"zapomni_core(\.(plugin|testing)(\.\w+)*)?|zapomni_mcp(\.(testing|tools))?")
+FOR_TESTS_AND_PROGRAMS = re.compile(
+    r"zapomni_core(\.(plugin|testing)(\.\w+)*)?|zapomni_mcp(\.(testing|tools))?|zapomni_db"
+)
 OURS = ("zapomni_core", "zapomni_db", "zapomni_mcp")
 SAMPLE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -27,12 +27,12 @@ def test_a_provider_is_found_by_kind_and_name():
     assert providers.get("embedder", "same") is embedder
 
 
-def test_a_name_that_nobody_offers_is_told_with_the_nearest():
+def test_an_unknown_name_is_reported_with_the_nearest():
     with pytest.raises(ConfigurationError, match=r"^no plugin offers the store 'sqlit'; did you mean 'sqlite'\?$"):
         Providers(BUILT_IN).get("store", "sqlit")
 
 
-def test_a_name_that_is_like_no_other_is_told_with_all_there_are():
+def test_an_unknown_name_without_a_near_one_is_reported_with_all_names():
     with pytest.raises(ConfigurationError, match=r"'oracle'; there are: sqlite, falkordb, falkordbs$"):
         Providers(BUILT_IN).get("store", "oracle")
     with pytest.raises(ConfigurationError, match=r"there are: none$"):
@@ -147,7 +147,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize(("kind", "factory", "cause"), UNUSABLE)
-def test_a_part_that_cannot_be_used_is_told_with_its_plugin_its_cause_and_the_next_step(kind, factory, cause):
+def test_a_broken_provider_is_reported_with_plugin_cause_and_fix(kind, factory, cause):
     providers = Providers()
     providers.take("weather", [Provider(kind=kind, name="rain", factory=factory)])
     problem = providers.problem(kind, "rain", Settings())
@@ -156,7 +156,7 @@ def test_a_part_that_cannot_be_used_is_told_with_its_plugin_its_cause_and_the_ne
     assert problem.endswith(f"; choose another {kind} in the settings, or ask the author of plugin 'weather'")
 
 
-def test_what_a_factory_raised_is_told_to_the_log_and_not_to_whoever_calls(caplog):
+def test_an_exception_of_a_factory_is_logged_and_not_shown_to_the_caller(caplog):
     providers = Providers([Provider(kind="extractor", name="rain", factory=no_gpu)])
     with pytest.raises(
         ConfigurationError, match=r"^the extractor 'rain' cannot be used: its factory raised RuntimeError; "
@@ -176,7 +176,7 @@ def test_a_part_that_was_made_to_see_whether_it_can_be_is_the_one_that_is_used()
     assert providers.make("embedder", "mine", Settings()) is made[1]
 
 
-def test_what_a_factory_says_to_the_user_is_told_as_it_is():
+def test_a_configuration_error_of_a_factory_is_passed_on():
     def keyless(_context):
         raise ConfigurationError("the embedder needs a key")
 

@@ -75,11 +75,11 @@ def test_an_answer_has_no_empty_fields_and_times_to_the_second():
     }
 
 
-def test_what_an_answer_must_have_stays_though_it_is_empty():
+def test_required_fields_of_an_answer_stay_even_if_empty():
     assert answer("", Hive(message="", bees=[]))["structuredContent"]["bees"] == []
 
 
-def test_what_belongs_to_the_user_stays_as_it_is():
+def test_values_of_the_user_are_not_shortened():
     about = {"queen": None, "tags": [], "note": ""}
     assert answer("", Hive(message="", bees=[], about=about))["structuredContent"]["about"] == about
 

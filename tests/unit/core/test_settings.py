@@ -90,7 +90,7 @@ def test_a_falkordb_that_cannot_be_one_is_refused(url):
 @pytest.mark.parametrize(
     "value", ["memory.db", "/var/memory.db", "SQLITE:///m.db", "sqlite:/m.db", "1x://", "", "a\n://x"]
 )
-def test_a_store_that_is_no_url_is_refused(value):
+def test_a_store_must_be_a_url(value):
     assert "store" in rules(store=value)
 
 
@@ -153,11 +153,11 @@ def test_a_plugin_gets_a_table_of_its_own_to_change():
 
 
 @pytest.mark.parametrize("name", ["a__b", "Disable", "import-seconds", "", "a b"])
-def test_a_name_that_settings_cannot_say_is_no_name_of_a_plugin(name):
+def test_a_name_that_settings_cannot_hold_is_not_a_plugin_name(name):
     assert "not a valid plugin name" in rules(plugins={name: {}})[f"plugins.{name}"]
 
 
-def test_what_is_no_table_is_not_one_of_a_plugin():
+def test_plugin_settings_must_be_tables():
     assert "plugins.disabel" in rules(plugins={"disabel": ["hello"]})
 
 
@@ -168,7 +168,7 @@ def test_a_time_limit_is_a_positive_number(seconds):
 
 
 @pytest.mark.parametrize("key", ["greet", "hello.", ".greet", "hello.Greet", "a b.greet"])
-def test_what_is_renamed_is_a_tool_of_a_plugin(key):
+def test_renames_are_keyed_by_plugin_and_tool(key):
     assert 'must have a key of the form "plugin.tool"' in rules(rename={key: "wave"})[f"rename.{key}.[key]"]
 
 

@@ -146,7 +146,7 @@ async def test_a_ready_result_is_let_through():
     assert (refuse.name, refuse.title, refuse.timeout_seconds) == ("refuse_it", "Refuse", 5)
 
 
-async def test_a_value_that_the_schema_admits_and_the_type_does_not_is_told_by_place_and_rule():
+async def test_a_value_that_only_the_type_refuses_is_reported_by_place_and_rule():
     @tool
     async def visit(pair: tuple[int, int]) -> str:
         """Visit a pair of numbers."""
@@ -168,14 +168,14 @@ async def test_a_value_that_the_schema_admits_and_the_type_does_not_is_told_by_p
         ("async def f(a: int, b: __import__('typing').Callable[[], int]): ...", "parameter 'b' has a type that no"),
     ],
 )
-def test_an_authors_mistake_is_told_where_the_tool_is_made(source, message):
+def test_a_mistake_of_the_author_raises_where_the_tool_is_defined(source, message):
     scope = {}
     exec(source, scope)
     with pytest.raises(ContractError, match=message.replace("(", r"\(").replace("*", r"\*")):
         tool(scope["f"])
 
 
-async def test_a_wrong_value_that_only_its_type_refuses_is_told_as_any_wrong_argument():
+async def test_a_value_that_only_the_type_refuses_is_a_wrong_argument():
     @tool
     async def remind(at: datetime) -> str:
         """Remind of something later."""
@@ -188,7 +188,7 @@ async def test_a_wrong_value_that_only_its_type_refuses_is_told_as_any_wrong_arg
 
 
 @pytest.mark.parametrize("value", [b"\xff", {"picture": b"\xff"}, object()], ids=["bytes", "bytes within", "object"])
-async def test_what_cannot_be_told_as_json_is_a_result_that_cannot_be_sent(value, caplog):
+async def test_a_result_that_is_not_json_cannot_be_sent(value, caplog):
     @tool
     async def picture() -> object:
         """Give a picture of something."""
@@ -200,7 +200,7 @@ async def test_what_cannot_be_told_as_json_is_a_result_that_cannot_be_sent(value
     assert [record.message for record in caplog.records] == ["invalid_result"]
 
 
-async def test_a_list_is_told_as_text_because_structured_content_is_an_object():
+async def test_a_list_is_returned_as_text_because_structured_content_is_an_object():
     @tool
     async def count() -> list[int]:
         """Count to three, for a person."""
@@ -244,7 +244,7 @@ async def test_enums_dates_and_models_are_described_by_plain_types_and_arrive_as
         }
 
 
-async def test_all_values_that_only_their_types_refuse_are_told_at_once():
+async def test_all_values_that_only_their_types_refuse_are_reported_together():
     @tool
     async def remind(at: datetime, until: datetime) -> str:
         """Remind of something later."""

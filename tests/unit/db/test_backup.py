@@ -78,7 +78,7 @@ async def test_a_backup_of_a_damaged_store_never_takes_the_place_of_a_good_one(p
     await store.close()
 
 
-async def test_a_restored_backup_is_no_damage(store, path, tmp_path):
+async def test_a_restored_backup_is_sound(store, path, tmp_path):
     await put(store, sample_memory("before"), "default")
     await store.backup(tmp_path / "backup.db")
     await put(store, sample_memory("after"), "default")
@@ -201,7 +201,7 @@ async def test_the_name_of_a_backup_and_of_a_restored_store_are_on_the_disk(stor
     assert flushed == [tmp_path.stat().st_ino, path.parent.stat().st_ino]
 
 
-async def test_what_is_no_sound_backup_takes_nobodys_place(store, path, tmp_path):
+async def test_an_unsound_backup_does_not_replace_the_store(store, path, tmp_path):
     await put(store, sample_memory("kept"), "default")
     sources = {name: tmp_path / f"{name}.db" for name in ("damaged", "newer", "other", "text")}
     await store.backup(sources["damaged"])
@@ -239,7 +239,7 @@ async def test_a_backup_never_overwrites_the_store(store, path, name):
     ],
     ids=["no database", "truncated", "overwritten"],
 )
-async def test_a_damaged_backup_is_told_as_a_backup(store, path, tmp_path, damage):
+async def test_a_damaged_backup_is_reported_as_a_backup(store, path, tmp_path, damage):
     await put(store, sample_memory("kept"), "default")
     source = tmp_path / "backup.db"
     await store.backup(source)
@@ -283,7 +283,7 @@ async def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(store, tmp_path
     assert strange.read_bytes() == b""
 
 
-async def test_what_a_killed_backup_left_goes_with_a_later_one(store, path, tmp_path):
+async def test_files_of_a_killed_backup_are_removed_by_a_later_one(store, path, tmp_path):
     """A hidden copy of all memories; what may still be in the making stays, and so does what is another file's."""
     await put(store, sample_memory("text"), "default")
     targets = (tmp_path / "backup[1].db", path)

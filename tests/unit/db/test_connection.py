@@ -18,7 +18,7 @@ def test_a_file_system_that_is_mounted_read_only_is_named(tmp_path, monkeypatch,
     assert "(its file system is mounted read-only)" in str(translate(error, tmp_path / "memory.db"))
 
 
-def test_the_systems_own_word_of_a_read_only_file_system_is_told_alike(tmp_path):
+def test_an_erofs_error_is_reported_as_a_read_only_file_system(tmp_path):
     told = translate(OSError(errno.EROFS, "Read-only file system"), tmp_path / "memory.db")
     assert isinstance(told, StoreUnavailableError)
     assert "(its file system is mounted read-only). This user must be able to read and write" in str(told)
@@ -51,12 +51,12 @@ def test_a_disk_is_full_where_the_system_says_so_although_the_driver_does_not(
     assert isinstance(told, StoreFullError) is is_full
 
 
-def test_any_other_file_that_cannot_be_opened_is_told_in_the_drivers_words(tmp_path):
+def test_other_open_errors_are_reported_in_the_words_of_the_driver(tmp_path):
     said = str(translate(apsw.CantOpenError("unable to open database file"), tmp_path / "nowhere" / "memory.db"))
     assert "(unable to open database file)" in said
 
 
-async def test_a_directory_is_no_store(tmp_path):
+async def test_a_directory_is_not_a_store(tmp_path):
     store = SQLiteStore(tmp_path)
     with pytest.raises(StoreUnavailableError, match="is a directory: name a file in it"):
         await store.stats("default")

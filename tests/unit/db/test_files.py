@@ -108,7 +108,7 @@ async def test_a_store_whose_other_name_was_left_by_a_restore_that_was_cut_short
     await again.close()
 
 
-async def test_a_wal_that_another_process_removes_just_now_is_no_obstacle(store, path, monkeypatch):
+async def test_a_wal_that_another_process_is_removing_is_tolerated(store, path, monkeypatch):
     """As the last one to close a store does."""
     await put(store, sample_memory("text"), "default")
     await store.close()

@@ -14,7 +14,7 @@ async def test_a_list_of_up_to_a_hundred_values_is_found_by_each_of_them(store, 
         assert (await ask(store, "text", wanted=wanted)).matching == found
 
 
-async def test_a_key_that_is_no_text_is_asked_for_as_it_is_kept(store):
+async def test_a_key_that_is_not_a_string_is_matched_as_stored(store):
     await put(store, sample_memory("text", metadata={7: "hall"}), "default")
     wanted = Filter(metadata={"7": ("hall",)})
     assert (await ask(store, "text", wanted=wanted)).matching == 1

@@ -9,7 +9,7 @@ from zapomni_db.errors import InvalidInputError
 from zapomni_db.filters import Filter, parse_filter, parse_metadata_filter
 
 
-def test_nothing_asked_is_no_filter():
+def test_empty_filters_match_everything():
     assert not parse_filter(None)
     assert not parse_filter({})
     assert Filter() == parse_filter({})
@@ -41,7 +41,7 @@ def test_an_object_asks_for_each_value_in_it():
         parse_filter({"a": {f"key {number}": number for number in range(101)}})
 
 
-def test_a_number_that_nobody_can_write_is_refused():
+def test_a_number_that_json_cannot_hold_is_refused():
     with pytest.raises(InvalidInputError, match=r"^filters\.size must not be a number of thousands of digits$"):
         parse_filter({"size": 10**5000})
     with pytest.raises(InvalidInputError, match=r"^asked\.size must not be a number of thousands of digits$"):
@@ -112,6 +112,6 @@ def test_half_a_surrogate_pair_is_refused_under_the_name_of_its_argument(key):
 @pytest.mark.parametrize(
     ("key", "rule"), [("\udcff", "a key of filters must not contain lone surrogates"), (5, "filters must have texts")]
 )
-def test_a_key_that_is_no_text_is_refused(key, rule):
+def test_a_key_must_be_a_string(key, rule):
     with pytest.raises(InvalidInputError, match=f"^{rule}"):
         parse_filter({key: "value"})

@@ -159,14 +159,14 @@ async def test_two_extractors_that_name_a_place_name_one_place(store):
     assert await store.check() == []
 
 
-async def test_names_and_workspaces_that_nobody_can_have_have_no_entities(store):
+async def test_impossible_names_and_workspaces_have_no_entities(store):
     await mention(store, "Ada", "Ada")
     for workspace, name in ((WORKSPACE, "\ud800"), ("\ud800", "Ada"), (WORKSPACE, "0" * 32), (WORKSPACE, "zz")):
         assert await store.graph.entities(workspace, [name]) == []
         assert await store.graph.entities_of(workspace, name) == []
 
 
-async def test_purging_a_memory_that_nobody_read_leaves_the_graph_alone(store):
+async def test_purging_a_memory_without_entities_leaves_the_graph_alone(store):
     await mention(store, "Ada", "Ada")
     gone = await add(store, "never read")
     await delete(store, gone)

@@ -74,7 +74,7 @@ async def test_a_clock_that_is_set_back_holds_no_job_up(store, set_clock):
     assert [job.id for job in claimed] == [job.id for job in kept]
 
 
-async def test_what_was_put_off_before_the_clock_was_set_back_waits_for_as_long_as_was_meant(store, set_clock):
+async def test_a_delay_keeps_its_length_if_the_clock_is_set_back(store, set_clock):
     set_clock(FIVE_HOURS_AHEAD)
     later = NewJob(kind="read", not_before=FIVE_HOURS_AHEAD + timedelta(minutes=10))
     (job,) = await store.jobs.enqueue("default", [later])
@@ -122,7 +122,7 @@ async def test_a_date_stays_when_the_clock_is_set_back(store, set_clock):
     ],
     ids=["first", "key", "counts", "prune"],
 )
-async def test_what_is_asked_often_is_answered_by_an_index(store, path, statement, index):
+async def test_frequent_queries_use_an_index(store, path, statement, index):
     await finish(store, 1)
     (plan,) = execute(path, f"EXPLAIN QUERY PLAN {statement}")
     assert f"INDEX {index}" in plan[-1]
@@ -137,7 +137,7 @@ async def test_a_backup_has_the_jobs_too(store, tmp_path):
     await copy.close()
 
 
-async def test_a_workspace_that_is_no_text_is_refused_in_a_sentence(store):
+async def test_a_workspace_must_be_a_string(store):
     nowhere = "\ud800"
     for attempt in (
         store.jobs.enqueue(nowhere, [NewJob(kind="read")]),

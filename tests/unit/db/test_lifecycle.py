@@ -101,7 +101,7 @@ async def test_a_store_that_was_opened_before_a_fork_is_refused(store, monkeypat
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_what_was_open_at_a_fork_is_refused_to_the_child_and_closed_at_once(path):
+def test_a_store_that_was_open_at_a_fork_is_refused_in_the_child(path):
     program = f"""
 import asyncio, os, pathlib
 from zapomni_core.testing.samples import sample_memory
@@ -127,7 +127,7 @@ print(asyncio.run(store.stats("default")).memories)
     assert ended.stdout.split("\n")[:3] == ["StoreUnavailableError True"] * 2 + ["1"], ended.stderr
 
 
-async def test_a_closed_store_is_held_by_nobody(path):
+async def test_a_closed_store_is_not_locked(path):
     """Nor by the event loop, which looks now and then for those who wait too long to write."""
     store = SQLiteStore(path)
     await put(store, sample_memory("text"), "default")

@@ -11,7 +11,7 @@ from zapomni_db.sqlite.lock import LockFile, Note
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
 
 
-def test_who_has_no_patience_is_told_that_it_is_held(tmp_path):
+def test_a_lock_that_is_held_is_reported_after_the_wait(tmp_path):
     first, second = LockFile(tmp_path / "memory.db"), LockFile(tmp_path / "memory.db")
     with first.hold(), pytest.raises(StoreUnavailableError), second.hold(0):
         pytest.fail("two hold it at once")
@@ -22,7 +22,7 @@ def test_who_has_no_patience_is_told_that_it_is_held(tmp_path):
 
 
 @pytest.mark.parametrize("patience", [None, 0])
-def test_where_files_cannot_be_locked_nobody_waits(tmp_path, monkeypatch, patience):
+def test_without_file_locks_no_writer_waits(tmp_path, monkeypatch, patience):
     def refuse(_descriptor, _operation):
         raise OSError(errno.ENOLCK, "no locks available")
 

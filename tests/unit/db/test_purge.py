@@ -73,7 +73,7 @@ async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
     await again.close()
 
 
-async def test_what_was_deleted_before_its_replacement_was_purged_counts_from_then(store):
+async def test_a_memory_deleted_before_its_replacement_was_purged_counts_from_its_own_deletion(store):
     old = (await put(store, sample_memory("old"), "default")).memory_id
     new = (await put(store, sample_memory("new", replaces=old), "default")).memory_id
     deleted = [await delete(store, memory_id, "default") for memory_id in (old, new)]
@@ -89,7 +89,7 @@ def somebody_reading(path):
         yield lambda: connection.execute("COMMIT")
 
 
-async def test_a_purge_goes_on_until_nobody_reads_what_was_there_before(store, path):
+async def test_a_purge_continues_until_no_reader_sees_the_old_file(store, path):
     added = await put(store, sample_memory("zqsecret"), "default")
     await delete(store, added.memory_id, "default")
     with somebody_reading(path) as end:

@@ -132,7 +132,7 @@ async def test_as_many_as_are_asked_for_come(store, many):
     assert found[0][0].text == "d7"
 
 
-async def test_what_happens_elsewhere_does_not_matter(store):
+async def test_other_sessions_do_not_matter(store):
     await write(store, "here", [1.0, 0.0])
     assert await near(store, [1.0, 0.0]) == ["here"]
     await put(store, sample_memory("there"), "elsewhere")

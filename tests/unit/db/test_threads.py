@@ -52,7 +52,7 @@ async def test_a_bad_memory_among_good_ones_fails_alone(opened, path):
     assert await searchable(opened) == ["first", "good 1", "good 2"]
 
 
-async def test_what_is_to_be_done_alone_is_in_no_transaction_with_others(opened, path):
+async def test_exclusive_work_has_a_transaction_of_its_own(opened, path):
     seen = []
 
     def note_transaction(connection):
@@ -68,7 +68,7 @@ async def test_what_is_to_be_done_alone_is_in_no_transaction_with_others(opened,
     assert await searchable(opened) == ["first", "before", "behind"]
 
 
-async def test_what_waits_is_committed_together(opened, path):
+async def test_waiting_writes_are_committed_together(opened, path):
     seen = []
 
     def note_transaction(connection):
@@ -97,7 +97,7 @@ async def test_when_sqlite_gives_up_a_whole_transaction_the_others_are_written_w
     assert await opened.check() == []
 
 
-async def test_who_waits_too_long_is_told_and_has_written_nothing(opened, path):
+async def test_a_write_that_waits_too_long_is_refused_and_writes_nothing(opened, path):
     impatient = SQLiteStore(path, patience=0.05)
     await impatient.stats("default")
     with lock_held(path), pytest.raises(StoreUnavailableError, match="Another process holds"):
@@ -107,7 +107,7 @@ async def test_who_waits_too_long_is_told_and_has_written_nothing(opened, path):
     await impatient.close()
 
 
-async def test_everybody_who_waits_too_long_is_told_in_turn(opened, path):
+async def test_every_write_that_waits_too_long_is_refused(opened, path):
     impatient, loop = SQLiteStore(path, patience=0.1), asyncio.get_running_loop()
     await impatient.stats("default")
 
@@ -181,7 +181,7 @@ async def test_who_gives_up_while_it_is_written_has_written_all_of_it(opened):
     assert await opened.check() == []
 
 
-async def test_what_was_begun_is_waited_for_however_long_it_takes(opened, path):
+async def test_a_write_that_has_begun_is_waited_for_without_a_limit(opened, path):
     impatient = SQLiteStore(path, patience=1)
     await put(impatient, sample_memory("second"), "default")
     go_on = threading.Event()

@@ -25,12 +25,12 @@ def spans(*statements):
     return [(one.relation, one.since, one.until, one.ended_by) for one in timeline(statements)]
 
 
-def test_nothing_said_is_no_period():
+def test_a_fact_without_dates_has_no_period():
     assert timeline([]) == []
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=lambda order: "".join(map(str, order)))
-def test_what_was_read_ends_where_what_replaces_it_begins_whatever_came_first(order):
+def test_an_extracted_fact_ends_where_its_replacement_begins_in_any_order(order):
     said = [
         read(place, since, memory=since, replaces=True) for place, since in ((BERLIN, 10), (PARIS, 20), (BERLIN, 30))
     ]
@@ -96,13 +96,13 @@ def test_a_timestamp_does_not_hide_an_earlier_begin():
     assert spans(stated(BERLIN, 90, timestamp=50), stated(BERLIN, 91, since=60)) == [(BERLIN, 50, None, None)]
 
 
-def test_what_a_replacing_statement_ends_before_its_guessed_begin_has_an_unknown_one():
+def test_a_fact_replaced_before_its_guessed_begin_has_an_unknown_begin():
     said = [stated(BERLIN, 90), stated(PARIS, 91, since=50, replaces=True)]
     assert spans(*said) == [(BERLIN, None, 50, 91), (PARIS, 50, None, None)]
     assert timeline(said)[0].begin == ALWAYS
 
 
-def test_what_a_replacing_statement_ends_before_its_stated_begin_was_never_true():
+def test_a_fact_replaced_before_its_stated_begin_was_never_true():
     said = [stated(BERLIN, 90, since=60), stated(PARIS, 91, since=50, replaces=True)]
     assert spans(*said) == [(BERLIN, 60, 60, 91), (PARIS, 50, None, None)]
 
@@ -122,7 +122,7 @@ def test_stated_facts_replace_what_was_read_whatever_its_date():
     assert spans(*said) == [(BERLIN, 80, 80, 90), (PARIS, 50, None, None)]
 
 
-def test_what_was_replaced_can_be_stated_again():
+def test_a_replaced_fact_can_be_stated_again():
     said = [stated(BERLIN, 90), stated(PARIS, 91, replaces=True), stated(BERLIN, 92)]
     assert spans(*said) == [(BERLIN, None, 91, 91), (BERLIN, None, None, None), (PARIS, None, None, None)]
 

@@ -34,7 +34,7 @@ def test_canonical_json_does_not_depend_on_the_order_of_keys(value):
 
 
 @pytest.mark.parametrize("value", [{"a": float("inf")}, {"a": {1, 2}}, {"a": "\udfff"}, {"a": 10**5000}])
-def test_what_is_no_json_is_refused_by_name(value):
+def test_values_that_are_not_json_are_refused_by_name(value):
     with pytest.raises(InvalidInputError, match="metadata"):
         values.to_json("metadata", value)
 
@@ -90,7 +90,7 @@ def test_an_id_is_a_uuid_of_version_7_that_holds_its_millisecond(moment):
 
 
 @given(micros, st.integers(1000, 10**12))
-def test_what_is_made_later_sorts_later(moment, later):
+def test_later_ids_sort_later(moment, later):
     assert new_id(moment) < new_id(moment + later)
 
 

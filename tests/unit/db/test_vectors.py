@@ -40,7 +40,7 @@ def test_a_scan_over_many_blocks_is_the_same():
 
 
 @pytest.mark.parametrize("vector", [np.ones(3), np.ones((2, 2)), np.array([1, np.nan]), np.array([1, 1e6])])
-def test_what_is_no_vector_of_the_embedder_is_refused(vector):
+def test_a_vector_of_another_shape_is_refused(vector):
     with pytest.raises(InvalidInputError, match="vector"):
         stored.to_half(vector, 2)
 

@@ -93,7 +93,7 @@ async def test_every_answer_is_of_one_moment_while_others_write(tmp_path):
 
 
 @pytest.mark.parametrize("held", range(3))
-async def test_what_came_and_went_unseen_changes_nothing(tmp_path, held):
+async def test_memories_added_and_removed_between_reads_change_nothing(tmp_path, held):
     store = SQLiteStore(tmp_path / "memory.db")
     for number in range(held):
         await put(store, sample_memory(f"memory {number}"), "here")

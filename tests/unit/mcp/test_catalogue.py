@@ -39,7 +39,7 @@ def test_each_tool_of_the_memory_and_one_of_each_plugin_says_when_to_call_it():
     assert said.endswith("Call find first. Call keep later. Call one now. Call three now.")
 
 
-def test_what_is_not_served_is_not_spoken_of():
+def test_instructions_mention_only_served_tools():
     assert "Call" not in instructions(served(("memory", Probe("count"))))
 
 
@@ -65,6 +65,6 @@ def test_the_meta_of_a_tool_stands_beside_its_plugin():
         ({"instructions": 5}, "Tool instructions must be string"),
     ],
 )
-def test_what_clients_could_not_be_sent_is_refused(attributes, said):
+def test_values_that_cannot_be_sent_to_clients_are_refused(attributes, said):
     with pytest.raises(ValueError, match=said):
         check_tool(Probe("one", **attributes), taken=lambda _: False)

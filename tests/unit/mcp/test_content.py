@@ -46,7 +46,7 @@ PROBE = ToolRegistry().register(Tool())
 
 @settings(max_examples=300)
 @given(content)
-def test_what_is_let_through_can_be_sent(part):
+def test_valid_results_can_be_sent(part):
     result = {"content": [part], "isError": False}
     if (check_result(result, PROBE) or content_problem(result)) is None:
         handshake_era.CallToolResult.model_validate(result)

@@ -43,7 +43,7 @@ def test_whatever_is_printed_after_the_claim_goes_to_standard_error(stray):
     assert (done.stdout, done.stderr.strip()) == ("", "stray")
 
 
-def test_what_was_printed_before_the_claim_and_not_yet_flushed_goes_to_standard_error():
+def test_unflushed_output_from_before_the_claim_goes_to_standard_error():
     done = run("print('early'); claim_stdio()")
     assert (done.stdout, done.stderr) == ("", "early\n")
 
@@ -103,7 +103,7 @@ def test_a_command_keeps_its_output_while_plugins_print_to_standard_error():
     assert (done.stdout, done.stderr) == ("first\nпамять\n", "stray\nstray\n")
 
 
-def test_a_command_without_an_output_is_told_so():
+def test_a_command_without_standard_output_is_refused():
     script = "\ntry: claim_stdout()\nexcept OSError as error: print(error, file=sys.stderr)"
     assert "standard output is closed" in run(script, preexec_fn=lambda: os.close(1)).stderr
 

@@ -142,7 +142,7 @@ def test_an_exception_has_its_traceback_and_no_locals(lines):
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_an_exception_whose_text_quotes_contents_is_told_by_type_and_place(lines, wrapped):
+def test_an_exception_that_quotes_contents_is_logged_by_type_and_place(lines, wrapped):
     configure("INFO")
     try:
         try:
@@ -161,7 +161,7 @@ def test_an_exception_whose_text_quotes_contents_is_told_by_type_and_place(lines
     assert "test_logging.py" in line["exception"]
 
 
-def test_an_exception_that_the_mcp_library_tells_of_is_told_without_its_text(lines):
+def test_an_exception_logged_by_the_mcp_library_is_logged_without_its_text(lines):
     configure("INFO")
     try:
         raise RuntimeError(CONTENTS)  # noqa: TRY301 (what is logged is what was raised)
@@ -191,7 +191,7 @@ circle["me"] = circle
 @pytest.mark.parametrize(
     "extra", [object(), Hostile(), {1, 2}, {(1, 2): 3}, circle, float("nan"), b"x", [Hostile()], "\ud800"]
 )
-def test_an_extra_that_is_no_json_is_still_logged(lines, extra):
+def test_an_extra_that_is_not_json_is_logged(lines, extra):
     configure("INFO")
     logger.info("logged", extra={"given": extra, "beside": "kept"})
     (line,) = lines()
@@ -199,7 +199,7 @@ def test_an_extra_that_is_no_json_is_still_logged(lines, extra):
     assert "given" in line
 
 
-def test_what_is_no_json_is_cut_short(lines):
+def test_extras_that_are_not_json_are_shortened(lines):
     configure("INFO")
     logger.info("logged", extra={"given": {"x" * 10_000}})
     assert len(lines()[0]["given"]) < 600
@@ -236,7 +236,7 @@ def test_lines_of_many_threads_do_not_mix(lines):
     assert len(lines()) == 400
 
 
-def test_a_plugin_that_sets_logging_up_its_own_way_takes_the_log_from_nobody():
+def test_a_plugin_that_configures_logging_does_not_stop_the_log():
     done = run(
         "configure('INFO')\n"
         "logging.basicConfig(force=True, level='DEBUG', format='plain %(message)s')\n"
@@ -258,7 +258,7 @@ def test_a_plugin_that_takes_every_handler_away_leaves_our_records(taken_away):
     assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["ours"]
 
 
-def test_what_other_libraries_say_is_left_when_every_handler_is_taken_away():
+def test_records_of_other_libraries_are_logged_after_all_handlers_were_removed():
     done = run(
         "configure('INFO')\nlogging.root.handlers.clear()\nlogging.getLogger('other').warning('theirs')",
         capture_output=True,

@@ -49,7 +49,7 @@ def ended(code):
 
 
 @pytest.mark.parametrize(("seconds", "limit", "code"), [(0, 3600, 0), (3600, 0.2, -signal.SIGALRM)])
-def test_whoever_takes_too_long_after_a_signal_is_ended(seconds, limit, code):
+def test_a_process_that_takes_too_long_after_a_signal_is_ended(seconds, limit, code):
     assert ended(STUBBORN.format(seconds=seconds, limit=limit)) == code
 
 
@@ -77,7 +77,7 @@ asyncio.run(main())
 """
 
 
-def test_whoever_is_started_to_outlive_its_terminal_does():
+def test_an_ignored_hangup_stays_ignored():
     """As `nohup` does it."""
     assert ended(IGNORING) == 0
 
@@ -99,7 +99,7 @@ def test_a_task_in_the_background_that_exits_ends_nothing_but_itself(error, capl
     assert [record.message for record in caplog.records] == ["task_tried_to_exit"]
 
 
-def test_whoever_stops_the_loop_ends_nothing(caplog):
+def test_stopping_the_loop_does_not_end_the_process(caplog):
     async def main():
         asyncio.get_running_loop().stop()
         await asyncio.sleep(0.01)
@@ -122,7 +122,7 @@ def test_the_main_task_may_exit():
         run_main(main())
 
 
-def test_ctrl_c_ends_it_where_nobody_handles_that():
+def test_ctrl_c_ends_the_process_without_a_handler():
     async def main():
         asyncio.get_running_loop().call_soon(interrupt)
         await asyncio.Event().wait()
@@ -155,6 +155,6 @@ def test_a_process_that_is_asked_twice_to_end_is_ended_once_with_the_last_code(t
     assert last.args == [1]
 
 
-def test_what_ends_a_process_does_not_keep_it_alive(timers):
+def test_the_exit_watchdog_does_not_keep_the_process_alive(timers):
     exit_soon(0)
     assert timers[0].daemon

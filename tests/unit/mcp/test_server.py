@@ -165,7 +165,7 @@ async def test_an_error_of_the_protocol_that_a_tool_raises_on_purpose_passes_thr
     assert (error.value.code, error.value.message, error.value.data) == (-32050, "not today", {"why": "rain"})
 
 
-async def test_a_handshake_client_is_told_that_lists_can_change_and_gets_instructions(app):
+async def test_a_handshake_announces_list_changes_and_instructions(app):
     async with connected(app, mode="legacy") as client:
         assert client.server_capabilities.tools.list_changed is True
         assert "Zapomni" in client.instructions
@@ -367,7 +367,7 @@ async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkey
     release.set()
 
 
-async def test_a_call_that_shows_progress_is_waited_for_though_nobody_asked_for_the_progress(monkeypatch):
+async def test_progress_extends_the_time_limit_without_a_progress_token(monkeypatch):
     limits = []
     begun, told, waiting = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -443,7 +443,7 @@ async def test_a_call_of_a_client_that_vanished_is_given_up_after_a_while_whatev
         await asyncio.wait_for(busy.ended.wait(), 20)
 
 
-async def test_what_the_mcp_library_logs_after_a_call_carries_its_id():
+async def test_records_of_the_mcp_library_after_a_call_have_its_id():
     seen = []
 
     @tool

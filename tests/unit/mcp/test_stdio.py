@@ -286,7 +286,7 @@ DEEP = b"[" * 300 + b"]" * 300
         (b'{"method":"ping"}', INVALID_REQUEST, None),
     ],
 )
-async def test_a_line_that_is_no_message_is_refused_and_serving_goes_on(client, line, error, key):
+async def test_an_invalid_line_is_refused_and_serving_continues(client, line, error, key):
     async with client.initialized():
         await client.say(line, request(9, "ping"))
         assert await client.hear() == {"jsonrpc": "2.0", "id": key, "error": error}
@@ -385,7 +385,7 @@ async def test_a_last_line_that_is_cut_short_is_refused(client):
 
 
 @pytest.mark.parametrize("end", ["end of input", "stop"])
-async def test_what_was_asked_is_answered_before_serving_ends(client, end):
+async def test_requests_are_answered_before_serving_ends(client, end):
     async with client.initialized() as serving:
         await client.say(call(1, "slow"), call(2, "slow"), call(3, "echo", text="x"))
         await asyncio.wait_for(client.tools.started.wait(), PATIENCE)
@@ -486,7 +486,7 @@ async def test_a_request_that_is_never_answered_is_given_up_after_a_while(client
     assert "1 requests unanswered" in caplog.text
 
 
-async def test_a_tool_that_asks_the_client_learns_that_nobody_will_answer(client):
+async def test_a_request_to_the_client_fails_after_the_end_of_input(client):
     async with client.initialized() as serving:
         await client.say(call(1, "asking"))
         assert (await client.hear())["method"] == "elicitation/create"
@@ -554,7 +554,7 @@ async def test_lines_sent_at_the_same_time_arrive_whole_and_in_order(client):
         assert [params["number"] for params in heard if params["sender"] == sender] == list(range(20))
 
 
-async def test_a_client_that_does_not_read_holds_up_the_sender_and_nobody_else(client):
+async def test_a_client_that_does_not_read_blocks_only_the_sender(client):
     sent = []
 
     async def send(writer):
@@ -600,7 +600,7 @@ async def test_a_client_that_stopped_reading_does_not_lose_what_is_in_progress(c
     assert capfd.readouterr().err == ""
 
 
-async def test_what_still_waits_is_delivered_when_the_streams_are_left(client):
+async def test_pending_messages_are_sent_before_the_streams_close(client):
     async def leave():
         async with client.streams() as (_, writer):
             for number in range(3):
@@ -644,7 +644,7 @@ async def flood(fd, data):
     return taken
 
 
-async def test_reading_pauses_while_nobody_takes_the_messages(client):
+async def test_reading_pauses_while_messages_are_not_consumed(client):
     os.set_blocking(client.input, False)
     line = encoded(request(1, "ping", filling="x" * 900))
     async with client.streams() as (reader, _):
@@ -750,7 +750,7 @@ asyncio.run(main())
 """
 
 
-def test_a_real_process_ends_when_it_is_told_to_although_its_input_is_open():
+def test_a_process_ends_on_a_signal_although_its_input_is_open():
     command = [sys.executable, "-W", "error", "-c", SERVER]
     with subprocess.Popen(command, cwd=ROOT, stdin=-1, stdout=-1, stderr=-1) as process:
         assert process.stderr.readline() == b"serving\n"

@@ -173,7 +173,7 @@ def test_the_alias_counts_where_the_real_name_is_empty():
     assert load(environ={"ZAPOMNI_LOG_LEVEL": "", "LOG_LEVEL": "info"}).settings.log_level == "INFO"
 
 
-def test_variables_for_tests_and_the_name_of_the_file_are_no_settings(write):
+def test_variables_of_tests_and_the_path_of_the_file_are_not_settings(write):
     load(environ={"ZAPOMNI_TEST_ANYTHING": "x", "ZAPOMNI_CONFIG": str(write("")), "ZAPOMNIX": "x", "OTHER": "x"})
 
 

@@ -56,7 +56,7 @@ def test_a_file_of_variables_may_name_the_host(tmp_path):
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "6379x", "٣", "1e3", "1" * 5000], ids=range(7))
-def test_a_port_that_is_none_is_refused(port):
+def test_an_invalid_port_is_refused(port):
     with pytest.raises(ConfigurationError, match="FALKORDB_PORT"):
         load(environ={"FALKORDB_HOST": "localhost", "FALKORDB_PORT": port})
 
@@ -64,7 +64,7 @@ def test_a_port_that_is_none_is_refused(port):
 @pytest.mark.parametrize(
     "host", ["localhost:6379", "redis://localhost", "user:sesame@localhost", "a b", "[::1]", "a/b"]
 )
-def test_a_host_that_is_none_is_refused_without_a_quote(host):
+def test_an_invalid_host_is_refused_without_quoting_it(host):
     with pytest.raises(ConfigurationError, match="FALKORDB_HOST") as raised:
         load(environ={"FALKORDB_HOST": host})
     assert "sesame" not in str(raised.value)

@@ -88,7 +88,7 @@ async def test_an_object_may_come_as_json_in_a_string():
 
 
 @pytest.mark.parametrize("text", ["", "no object", "[1]", "5", "null", "{", '{"a": ' * 100_000])
-async def test_any_other_string_is_no_object(text):
+async def test_any_other_string_is_not_an_object(text):
     assert await refused({"text": "a", "metadata": text}) == "metadata must be object"
 
 
@@ -96,11 +96,11 @@ async def test_a_string_that_is_meant_as_one_stays_one():
     assert (await sent({"text": '{"a": 1}'}))["text"] == '{"a": 1}'
 
 
-async def test_what_a_client_adds_by_itself_is_dropped():
+async def test_extra_arguments_of_clients_are_dropped():
     assert await sent({"text": "a", "wait_for_previous": True}) == {"text": "a"}
 
 
-async def test_what_a_client_adds_reaches_a_tool_that_has_it():
+async def test_extra_arguments_of_clients_reach_a_tool_that_declares_them():
     own = {"type": "object", "properties": {"wait_for_previous": {"type": "boolean"}}}
     assert await sent({"wait_for_previous": True}, own) == {"wait_for_previous": True}
 

@@ -86,7 +86,7 @@ async def test_a_call_gives_the_tools_result():
     assert await dispatcher_of(LocalTool(done)).call("probe", {}) == ToolResult.text("done")
 
 
-async def test_an_unknown_tool_is_told_with_the_nearest_name():
+async def test_an_unknown_tool_is_reported_with_the_nearest_name():
     with pytest.raises(UnknownToolError, match=r"Unknown tool: prob; did you mean probe\?"):
         await dispatcher_of(LocalTool(done)).call("prob", {})
 
@@ -104,7 +104,7 @@ async def test_an_unknown_tool_is_told_with_the_nearest_name():
         ("text", "arguments must be an object"),
     ],
 )
-async def test_wrong_arguments_are_told_by_field_and_rule_and_never_by_value(arguments, message):
+async def test_wrong_arguments_are_reported_by_field_and_rule_without_their_values(arguments, message):
     error = error_of(await dispatcher_of(LocalTool(done, input_schema=STRICT)).call("probe", arguments))
     assert error["message"] == message
     assert (error["error_type"], error["status_code"], error["recoverable"]) == ("validation", 400, True)
@@ -145,7 +145,7 @@ PARTS = {
         ({"many": 5}, "many breaks the rule 'oneOf' of the tool's schema"),
     ],
 )
-async def test_a_value_that_may_have_several_forms_is_told_what_keeps_it_from_the_nearest(arguments, message):
+async def test_a_value_with_several_allowed_forms_is_compared_with_the_nearest(arguments, message):
     schema = {"type": "object", "properties": FORMS, "$defs": PARTS}
     error = error_of(await dispatcher_of(LocalTool(done, input_schema=schema)).call("probe", arguments))
     assert error["message"] == message
@@ -169,13 +169,13 @@ async def test_whatever_a_tool_raises_becomes_a_result_that_tells_nothing_privat
     assert caplog.records[-1].plugin == "guest"
 
 
-async def test_a_cancelled_error_that_nobody_asked_for_is_a_failure_of_the_tool():
+async def test_a_cancelled_error_without_a_cancellation_is_a_failure_of_the_tool():
     result = await dispatcher_of(LocalTool(raising(asyncio.CancelledError()))).call("probe", {})
     assert error_of(result)["error_type"] == "internal"
 
 
 @pytest.mark.parametrize("stage", ["tool", "transform", "guard"])
-async def test_whoever_cancels_its_own_task_fails_alone(stage, caplog):
+async def test_a_tool_that_cancels_its_own_task_fails_alone(stage, caplog):
     """The task of whoever serves the client goes on, and is told."""
 
     async def cancel(*_given):
@@ -246,7 +246,7 @@ async def test_a_refusal_that_quotes_what_cannot_be_sent_reaches_the_client():
     assert error["message"] == "\ufffd is not known (known: limit, text)"
 
 
-async def test_a_processing_error_is_told_as_one_without_its_text():
+async def test_a_processing_error_is_reported_without_its_text():
     result = await dispatcher_of(LocalTool(raising(ProcessingError("secret")))).call("probe", {})
     assert error_of(result)["error_code"] == "PROCESSING_ERROR"
     assert "secret" not in str(result)
@@ -290,7 +290,7 @@ async def test_an_error_that_passes_through_on_purpose_is_raised():
         {"content": [{"type": "resource_link", "uri": "mem://1", "name": "one", "icons": [{"src": 5}]}]},
     ],
 )
-async def test_a_result_that_cannot_be_sent_is_told_as_the_tools_failure(rubbish, caplog):
+async def test_a_result_that_cannot_be_sent_is_a_failure_of_the_tool(rubbish, caplog):
     error = error_of(await dispatcher_of(LocalTool(returning(rubbish))).call("probe", {}))
     assert error["error_code"] == "INVALID_RESULT"
     assert caplog.records[-1].message == "invalid_result"
@@ -385,7 +385,7 @@ async def test_the_limit_counts_from_the_last_sign_of_progress():
     assert seen[-1] == (7, 8, "working")
 
 
-async def test_progress_that_is_no_number_is_a_sign_of_progress_and_no_more():
+async def test_progress_that_is_not_a_number_only_extends_the_time_limit():
     heard = []
 
     async def hear(*told):
@@ -400,7 +400,7 @@ async def test_progress_that_is_no_number_is_a_sign_of_progress_and_no_more():
     assert heard == [(1, None, "working"), (2, None, "working")]
 
 
-async def test_progress_of_a_threads_own_loop_is_told_on_the_loop_of_the_call():
+async def test_progress_from_the_loop_of_a_thread_is_reported_on_the_loop_of_the_call():
     heard = []
 
     async def hear(done, _total, _message):
@@ -448,7 +448,7 @@ async def test_a_client_hears_of_a_call_that_tells_nothing_itself(monkeypatch):
     assert steps[0] > 0
 
 
-async def test_what_a_tool_tells_after_a_silence_still_grows_and_keeps_its_total(monkeypatch):
+async def test_progress_after_a_pause_still_grows_and_keeps_its_total(monkeypatch):
     async def slow(heard):
         for step in range(4):
             before = len(heard)
@@ -463,7 +463,7 @@ async def test_what_a_tool_tells_after_a_silence_still_grows_and_keeps_its_total
     assert told == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
 
-async def test_that_a_call_goes_on_is_no_sign_of_progress(monkeypatch):
+async def test_a_running_call_without_progress_does_not_extend_the_time_limit(monkeypatch):
     async def forever(_heard):
         await asyncio.Event().wait()
 
@@ -490,7 +490,7 @@ async def test_nothing_is_heard_of_a_call_that_has_ended_or_by_a_client_that_has
     assert len(heard) == count
 
 
-async def test_a_timeout_error_of_the_tools_own_is_no_time_limit():
+async def test_a_timeout_error_raised_by_a_tool_is_not_the_time_limit():
     error = error_of(await dispatcher_of(LocalTool(raising(TimeoutError("mine")))).call("probe", {}))
     assert error["error_type"] == "internal"
 
@@ -627,7 +627,7 @@ async def test_an_observer_that_hangs_loses_no_answer(when, heeds, monkeypatch, 
     release.set()
 
 
-async def test_what_an_observer_does_to_what_it_sees_changes_nothing():
+async def test_an_observer_cannot_change_the_call():
     async def show(arguments):
         return ToolResult.text("x", structured={"given": arguments["list"]})
 
@@ -684,7 +684,7 @@ async def test_an_observer_that_asks_twice_runs_the_tool_once():
     assert calls == [1]
 
 
-async def test_what_a_transform_wrote_is_validated():
+async def test_arguments_written_by_a_transform_are_validated():
     async def rewrite(call, call_next):
         return await call_next(replace(call, arguments={"text": 5}))
 

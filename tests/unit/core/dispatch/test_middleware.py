@@ -105,7 +105,7 @@ def test_middleware_that_does_not_take_a_call_and_what_comes_next_is_refused(mid
 
 @pytest.mark.parametrize("stage", ["guard", "transform"])
 @pytest.mark.parametrize("body", [fail, pass_on_nothing, forget_to_return])
-async def test_an_exception_of_a_middleware_is_told_as_its_plugins(stage, body, caplog):
+async def test_an_exception_of_a_middleware_is_a_failure_of_its_plugin(stage, body, caplog):
     async with around(wrong=Around(stage, body), a=Around(stage, pass_on), z=Around(stage, pass_on)) as app:
         text = text_of(await app.call("echo"))
     assert (
@@ -142,7 +142,7 @@ async def test_an_invalid_result_of_a_middleware_is_logged_with_the_middleware_a
     assert (record.message, record.tool, record.middleware) == ("invalid_result", "echo", ["a", "wrong"])
 
 
-async def test_a_transform_that_calls_a_tool_that_is_none_is_told_as_its_plugins(caplog):
+async def test_an_unknown_tool_in_a_transform_is_a_failure_of_its_plugin(caplog):
     async def mislead(call, call_next):
         return await call_next(replace(call, name="nobody"))
 
@@ -151,7 +151,7 @@ async def test_a_transform_that_calls_a_tool_that_is_none_is_told_as_its_plugins
     assert whose(caplog.records[-1]) == ("middleware_failed", "wrong", "transform", "echo")
 
 
-async def test_what_a_tool_error_of_a_guard_carries_wrongly_is_told_as_its_plugins(caplog):
+async def test_a_malformed_tool_error_of_a_guard_is_a_failure_of_its_plugin(caplog):
     async def refuse(_call, _call_next):
         raise ToolError("no", suggestion=5)
 

@@ -81,7 +81,7 @@ async def test_numbers_in_lists_are_vectors_too(engine, embedder):
 
 
 @pytest.mark.parametrize("counted", [None, "three", 2.5])
-async def test_tokens_that_are_no_count_are_the_embedders_failure(engine, embedder, monkeypatch, counted):
+async def test_an_invalid_token_count_is_a_failure_of_the_embedder(engine, embedder, monkeypatch, counted):
     monkeypatch.setattr(embedder, "tokens", lambda _text: counted)
     with pytest.raises(ProcessingError, match=r"^The embedder 'hashing' failed \(TypeError\)"):
         await engine.add_memory("The harp is in the hall. " * 200)

@@ -175,7 +175,7 @@ async def test_parallel_requests_are_bounded(make, server):
 
 
 @pytest.mark.parametrize("limit", [{"texts": 3}, {"characters": 1000}])
-async def test_what_the_provider_finds_too_large_is_divided_and_cut_and_that_is_logged(make, server, caplog, limit):
+async def test_inputs_that_are_too_large_are_divided_or_cut_and_logged(make, server, caplog, limit):
     server.always(refuse_beyond(vectors(64), **limit))
     long = "word " * 900
     texts = [*TEXTS, long]
@@ -247,7 +247,7 @@ async def test_each_failure_says_what_to_do_and_shows_no_secret(embedder, server
     assert not [secret for secret in (KEY, "garden", "Ada", "own words", "Sign in") if secret in told]
 
 
-async def test_a_quota_is_told_from_a_rate_limit(make, server):
+async def test_a_quota_is_distinguished_from_a_rate_limit(make, server):
     server.always(refuse(429, code="insufficient_quota"))
     assert (await failure_of(make("openai"))).code == "QUOTA_EXCEEDED"
 
@@ -259,7 +259,7 @@ async def test_a_rate_limit_says_when_to_come_back(embedder, server):
     assert "70 seconds" in failure.message
 
 
-async def test_ollama_that_is_not_running_and_a_missing_model_are_told_with_the_commands(make, server):
+async def test_a_stopped_ollama_and_a_missing_model_are_reported_with_the_commands(make, server):
     server.then(model_missing())
     assert "`ollama pull wise`" in (await failure_of(make("ollama"))).suggestion
     server.down()

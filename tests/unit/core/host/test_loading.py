@@ -303,7 +303,7 @@ def test_a_hook_under_another_name_counts_by_its_specname():
     assert names(load(guest=plugin)) == ["kept"]
 
 
-def test_a_class_in_place_of_an_object_is_told_as_such():
+def test_a_class_instead_of_an_object_is_refused():
     class Guest:
         @hookimpl
         def zapomni_tools(self):
@@ -368,7 +368,7 @@ def test_a_plugin_gets_its_own_validated_settings():
     assert names(load(guest=configurable())) == ["depth_1"]
 
 
-def test_wrong_settings_are_told_by_key_and_rule_with_the_nearest_key_and_never_by_value():
+def test_wrong_settings_are_reported_by_key_and_rule_without_their_values():
     table = {"depht": 2, "depth": "secret", "token": ["secret"]}
     report = failure(load({"plugins": {"guest": table}}, guest=configurable()), "guest")
     assert report.stage == "settings"
@@ -392,7 +392,7 @@ def test_a_settings_hook_must_return_a_model_class():
     assert "pydantic model class" in failure(load(guest=plugin), "guest").cause
 
 
-def test_the_first_owner_keeps_a_name_and_the_challenger_is_told_how_to_settle_it():
+def test_the_first_of_two_tools_keeps_a_name_and_the_failure_says_how_to_rename():
     app = load(alpha=offering(make_tool("search", "alpha")), beta=offering(make_tool("search"), make_tool("other")))
     assert names(app) == ["search"]
     report = failure(app, "beta")
@@ -672,7 +672,7 @@ def test_an_entry_point_to_an_object_of_the_module_is_that_plugin(installed):
     assert load_installed("good").report.get("good").state == "loaded"
 
 
-def test_a_plugin_in_a_project_with_an_environment_inside_is_told_by_its_own_line(tmp_path):
+def test_a_failure_names_the_line_of_the_plugin_even_beside_a_virtual_environment(tmp_path):
     library = tmp_path / ".venv" / "lib" / "site-packages"
     library.mkdir(parents=True)
     (library / "fragile.py").write_text("def use():\n    raise RuntimeError('broken')\n")
@@ -706,7 +706,7 @@ def test_an_import_that_hangs_is_left_out_after_its_limit_and_the_others_are_tak
         del sys.modules["_release"]
 
 
-def test_what_is_to_be_done_meanwhile_is_done_only_where_an_import_takes_long(installed, monkeypatch):
+def test_the_slow_import_callback_runs_only_if_an_import_takes_long(installed, monkeypatch):
     release = threading.Event()
     monkeypatch.setitem(sys.modules, "_release", type("Release", (), {"event": release}))
     monkeypatch.setattr("zapomni_core.host.loading.SEQUENTIAL_SECONDS", 30)
@@ -749,7 +749,7 @@ def test_a_plugin_that_sets_logging_up_its_own_way_silences_no_report(caplog, si
     assert [record.plugin for record in caplog.records if record.message == "plugin_failed"] == ["guest"]
 
 
-def test_a_plugin_without_hooks_is_told_that_it_offers_nothing(caplog):
+def test_a_plugin_without_hooks_gets_a_warning(caplog):
     forgetful = ModuleType("forgetful")
     forgetful.greet = make_tool("greet")
     app = load(forgetful=forgetful, good=offering())
@@ -777,7 +777,7 @@ def test_a_hook_may_offer_nothing_on_purpose():
 
 
 @pytest.mark.parametrize("name", ["", " ", 5, None, ["list"]])
-def test_a_provider_that_nobody_could_choose_is_refused(name):
+def test_a_provider_with_an_invalid_name_is_refused(name):
     plugin = providing(Provider(kind="embedder", name=name, factory=print))
     report = failure(load(guest=plugin), "guest")
     assert (report.stage, report.cause) == (
@@ -867,14 +867,14 @@ def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
         ({"extractor": "nobody"}, "no plugin offers the extractor 'nobody'; there are: llm, names"),
     ],
 )
-def test_a_part_that_the_user_named_and_nobody_offers_stops_the_start(choice, problem):
+def test_a_configured_provider_that_no_plugin_offers_stops_the_start(choice, problem):
     with pytest.raises(ConfigurationError) as error:
         compose(choice)
     assert str(error.value) == problem
     load(choice)  # where no installed plugin is asked, none can offer it
 
 
-def test_a_part_that_somebody_offers_stops_nothing():
+def test_a_configured_provider_that_a_plugin_offers_lets_the_app_start():
     compose({"store": "sqlite:///x.db", "embedder": "default", "extractor": "llm"})
 
 
@@ -934,7 +934,7 @@ def test_the_stage_of_a_middleware_is_read_once():
     assert names(app) == ["one"]
 
 
-def test_a_lifespan_that_is_none_is_refused():
+def test_an_invalid_lifespan_is_refused():
     plugin = offering(zapomni_lifespan=hookimpl(specname="zapomni_lifespan")(lambda: 42))
     assert "not an async context manager" in failure(load(guest=plugin), "guest").cause
 
@@ -1043,7 +1043,7 @@ async def test_a_required_plugin_whose_lifespan_fails_asks_the_server_to_end():
 @pytest.mark.parametrize(
     "raised", [RuntimeError("late"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), OnItsOwn()]
 )
-async def test_a_lifespan_that_fails_to_close_is_told_and_stops_no_other(raised, caplog):
+async def test_a_lifespan_that_fails_to_close_is_reported_and_the_others_are_closed(raised, caplog):
     closed = []
 
     @asynccontextmanager

@@ -19,7 +19,7 @@ def test_a_tool_that_is_well_described_gets_no_advice():
 
 
 @pytest.mark.parametrize("hidden", ["\u200b", "\u202e"])
-def test_hidden_characters_in_a_schema_are_told(hidden):
+def test_hidden_characters_in_a_schema_are_reported(hidden):
     [advice] = advice_on(f"What to call it.{hidden}")
     assert advice.startswith("tool 'one': input_schema has hidden characters")
 
@@ -49,7 +49,7 @@ def advice_for(properties):
         ({"type": "object", "properties": {"in": {"enum": [1]}}}, "'it.in'", "has fixed values without a type"),
     ],
 )
-def test_what_some_clients_mangle_is_told_by_its_place(schema, place, what):
+def test_schemas_that_some_clients_mangle_are_reported_by_place(schema, place, what):
     [advice] = advice_for({"it": {"description": "Something.", **schema}})
     assert advice.startswith(f"{place} {what}")
 

@@ -100,7 +100,7 @@ def test_a_remote_reference_is_refused_where_it_hides_below_rare_keywords():
         ({"properties": {"a": {"$ref": "#/anyOf/1"}}, "anyOf": [{}]}, "cannot be resolved"),
     ],
 )
-def test_what_a_reference_leads_to_is_checked_as_a_schema(schema, problem):
+def test_the_target_of_a_reference_is_checked_as_a_schema(schema, problem):
     with pytest.raises(ValueError, match=problem):
         check_schema(schema, "Schema")
 
@@ -150,26 +150,26 @@ def test_a_schema_that_is_too_deep_to_check_is_refused():
 @pytest.mark.parametrize(
     "value", [object(), float("nan"), float("inf"), "\ud800", {"a": {1, 2}}, b"bytes", [{1: 2}], ({None: 1},)]
 )
-def test_what_cannot_be_sent_as_json_is_no_json(value):
+def test_values_that_cannot_be_sent_as_json_are_refused(value):
     assert not is_json({"default": value})
     with pytest.raises(ValueError, match="must be plain JSON"):
         check_schema({"type": "object", "properties": {"a": {"default": value}}}, "Schema")
 
 
 @pytest.mark.parametrize("schema", [{1: 2}, {"properties": {1: {}}}, {"properties": {"a": {"default": [{True: 0}]}}}])
-def test_a_key_that_is_no_text_is_refused_at_any_depth(schema):
+def test_a_key_that_is_not_a_string_is_refused_at_any_depth(schema):
     with pytest.raises(ValueError, match="must be plain JSON"):
         check_schema({"type": "object"} | schema, "Schema")
 
 
-def test_a_schema_that_contains_itself_is_no_json():
+def test_a_schema_that_contains_itself_is_not_json():
     schema = {"type": "object"}
     schema["properties"] = {"a": schema}
     assert not is_json(schema)
 
 
 @pytest.mark.parametrize("value", [(1, 2), {"a": ("b",)}, [1, 2.5, True, None, "é🙂"], {"": {}}, 10**30])
-def test_what_can_be_sent_as_json_is_json(value):
+def test_values_that_can_be_sent_as_json_are_accepted(value):
     assert is_json(value)
 
 

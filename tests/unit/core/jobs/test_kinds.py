@@ -57,7 +57,7 @@ def kinds_of(factory):
     ],
     ids=["raises", "exits", "nothing", "async", "run is not async"],
 )
-async def test_a_kind_that_cannot_be_used_is_told_with_its_plugin_and_the_cause(job, factory, cause):
+async def test_a_kind_that_cannot_be_used_is_reported_with_its_plugin_and_cause(job, factory, cause):
     with pytest.raises(ProcessingError) as told:
         await kinds_of(factory).run(None, job, progress)
     assert str(told.value).startswith(f"the job kind 'test' of plugin 'guest' cannot be used: {cause};")
@@ -80,7 +80,7 @@ async def test_a_factory_that_raised_is_asked_again(job):
     assert await known.run(None, job, progress) == {}
 
 
-async def test_a_factory_that_does_not_come_back_holds_up_nobody_and_is_begun_once(job, monkeypatch):
+async def test_a_factory_that_hangs_is_called_once_and_blocks_no_other_job(job, monkeypatch):
     monkeypatch.setattr(kinds, "MAKE_SECONDS", 0.1)
     begun, let_go = [], threading.Event()
 

@@ -14,12 +14,12 @@ def test_the_wait_doubles_up_to_ten_minutes_a_quarter_more_or_less(attempts, sec
     assert len(waits) > 1
 
 
-def test_an_error_of_ours_is_told_in_one_line_of_modest_length():
+def test_a_known_error_is_reported_in_one_short_line():
     assert error_text(ConfigurationError("a\n b")) == "ConfigurationError: a b"
     assert error_text(InvalidInputError("text is empty")) == "InvalidInputError: text is empty"
     assert len(error_text(ConfigurationError("x" * 10_000))) == LONGEST_ERROR
 
 
-def test_of_other_errors_only_the_type_is_told():
+def test_other_errors_are_reported_by_type():
     assert error_text(KeyError("Ada's secret")) == "KeyError"
     assert error_text(ConfigurationError()) == "ConfigurationError"

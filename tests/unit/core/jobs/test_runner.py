@@ -31,7 +31,7 @@ class Plain:
     async def close(self): ...
 
 
-async def test_what_is_submitted_is_done_without_a_server(make_engine):
+async def test_a_submitted_job_runs_without_a_server(make_engine):
     engine = make_engine(test=count)
     jobs = await engine.submit([NewJob(kind="test", payload={"number": number}) for number in range(3)])
     done = [await in_state(engine, job.id, "done") for job in jobs]
@@ -100,7 +100,7 @@ async def test_statistics_tell_of_jobs_once_there_was_one(make_engine):
     assert (await engine.get_stats()).jobs == JobCounts(done=1)
 
 
-async def test_a_store_without_a_queue_is_told_by_name():
+async def test_a_store_without_a_queue_is_named():
     engine = MemoryEngine(Settings(), providers=offered(test=count), store=Plain())
     assert not engine.keeps_jobs
     with pytest.raises(ConfigurationError, match="the store 'plain' keeps no jobs"):
@@ -110,7 +110,7 @@ async def test_a_store_without_a_queue_is_told_by_name():
     assert workers() == []
 
 
-async def test_a_job_that_nobody_has_is_told_with_the_workspace(make_engine):
+async def test_an_unknown_job_is_reported_with_the_workspace(make_engine):
     with pytest.raises(JobNotFoundError, match=r"^there is no job x+ in workspace 'default'$"):
         await make_engine().get_job("x" * 100)
 
@@ -148,7 +148,7 @@ class Host:
         return []
 
 
-async def test_what_a_later_plugin_provides_is_known_when_tools_are_offered():
+async def test_providers_of_later_plugins_are_known_when_tools_are_built():
     host = Host()
     async with running(host, Guest()) as app:
         assert app.app.engine.can_queue
@@ -164,7 +164,7 @@ async def test_a_plugin_that_fails_provides_nothing():
     assert not app.engine.can_queue
 
 
-async def test_a_worker_that_broke_is_told_of_and_the_next_job_brings_another(make_engine, monkeypatch, caplog):
+async def test_a_broken_worker_is_logged_and_replaced_at_the_next_job(make_engine, monkeypatch, caplog):
     engine = make_engine(test=count)
 
     async def broken(*_):

@@ -60,7 +60,7 @@ async def test_a_kind_that_returns_nothing_has_an_empty_result(working):
         assert (await in_state(engine, job_id, "done")).result == {}
 
 
-async def test_jobs_that_another_process_queues_are_found_without_being_told(working):
+async def test_jobs_of_another_process_are_found_by_polling(working):
     async with working(nothing) as (engine, _):
         assert await in_state(engine, await queue(engine), "done")
 
@@ -74,7 +74,7 @@ async def test_a_job_is_done_when_its_time_has_come(working):
         assert done.updated_at >= soon
 
 
-async def test_a_job_of_a_kind_that_nobody_knows_waits(working):
+async def test_a_job_of_an_unknown_kind_waits(working):
     async with working(nothing) as (engine, worker):
         strange = await queue(engine, NewJob(kind="strange"))
         known = await queue(engine)
@@ -131,7 +131,7 @@ async def test_only_messages_that_are_meant_for_people_are_kept(working, error, 
         assert (await in_state(engine, job_id, "failed")).error == told
 
 
-async def test_a_result_that_is_no_json_is_a_failure(working):
+async def test_a_result_that_is_not_json_is_a_failure(working):
     async def strange(_engine, _job, _progress):
         return {"a": object()}
 
@@ -142,7 +142,7 @@ async def test_a_result_that_is_no_json_is_a_failure(working):
 
 
 @pytest.mark.parametrize("result", [["a"], "done", 7])
-async def test_a_result_that_is_no_dictionary_is_told_with_its_plugin(working, result):
+async def test_a_result_that_is_not_a_dictionary_is_reported_with_its_plugin(working, result):
     async def strange(_engine, _job, _progress):
         return result
 
@@ -232,7 +232,7 @@ async def test_a_job_that_is_postponed_for_ages_is_tried_after_a_week(working):
     [(Postpone(1000, "no \ud800"), "no \ufffd"), (ProcessingError("no \ud800"), "ProcessingError: no \ufffd")],
     ids=["postponed", "failed"],
 )
-async def test_what_cannot_be_written_of_a_failure_is_replaced(working, caplog, error, told):
+async def test_characters_that_cannot_be_stored_are_replaced_in_a_failure(working, caplog, error, told):
     caplog.set_level(
         logging.CRITICAL, "zapomni"
     )  # what is logged of it could not be reported by a test's process either
@@ -257,7 +257,7 @@ async def test_progress_with_a_text_that_cannot_be_written_fails_nothing(working
         assert (await in_state(engine, job_id, "done")).result == {"told": "half \ufffd"}
 
 
-async def test_progress_is_told_while_a_job_runs(working):
+async def test_progress_is_stored_while_a_job_runs(working):
     told = asyncio.Event()
 
     async def slow(_engine, _job, progress):
@@ -406,7 +406,7 @@ async def test_a_worker_that_has_nothing_to_do_looks_ever_less_often_until_it_is
     assert worker._next_pause(now - timedelta(days=1)) == SHORTEST_PAUSE
 
 
-async def test_a_job_is_no_part_of_the_call_that_queued_it(make_engine):
+async def test_a_job_does_not_run_in_the_context_of_the_call_that_queued_it(make_engine):
     told = []
 
     async def tell(*progress):

@@ -108,7 +108,7 @@ class TestMetadata:
             clean_metadata(metadata)
 
     @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, object(), {1, 2}, b"bytes", datetime.now(UTC)])
-    def test_what_json_cannot_say_is_refused(self, value):
+    def test_values_that_json_cannot_hold_are_refused(self, value):
         with pytest.raises(InvalidInputError, match=r"^metadata must be plain JSON"):
             clean_metadata({"key": [value]})
 
@@ -147,7 +147,7 @@ class TestKnownMetadata:
     def test_without_metadata_there_are_none(self):
         assert read_metadata({}) == read_metadata({"tags": None, "source": None}) == KnownMetadata()
 
-    def test_what_the_pipeline_uses_is_read(self):
+    def test_the_metadata_that_the_pipeline_uses_is_read(self):
         read = read_metadata(
             {
                 "tags": ["a", "b", "a"],
@@ -176,7 +176,7 @@ class TestKnownMetadata:
         assert read_metadata({"timestamp": timestamp}).timestamp == moment
 
     @pytest.mark.parametrize("timestamp", ["yesterday", "", 1683547200, "2023-13-01", "0001-01-01T00:00:00+14:00", []])
-    def test_a_timestamp_that_is_none_is_refused(self, timestamp):
+    def test_an_invalid_timestamp_is_refused(self, timestamp):
         with pytest.raises(InvalidInputError, match=r"^metadata\.timestamp must be ISO 8601"):
             read_metadata({"timestamp": timestamp})
 
@@ -186,6 +186,6 @@ class TestKnownMetadata:
             read_metadata({"tags": tags})
 
     @pytest.mark.parametrize("key", ["source", "author", "conversation", "language"])
-    def test_a_particular_that_is_no_text_is_refused_by_its_name(self, key):
+    def test_a_metadata_field_that_is_not_a_string_is_refused_by_name(self, key):
         with pytest.raises(InvalidInputError, match=rf"^metadata\.{key} must be text$"):
             read_metadata({key: 5})

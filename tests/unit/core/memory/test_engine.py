@@ -224,7 +224,7 @@ class TestMissingEmbedder:
         with pytest.raises(EmbedderMissingError, match=r"reindex --embedder default$"):
             await orphan.reindex()
 
-    async def test_reindexing_by_another_embedder_mends_it(self, orphan):
+    async def test_reindexing_with_another_embedder_repairs_it(self, orphan):
         assert await orphan.embedder_problem() == self.WAY_OUT
         assert await orphan.reindex("default") == 1
         assert await orphan.embedder_problem() is None
@@ -242,7 +242,7 @@ class TestMissingEmbedder:
         await other.close()
         assert (await orphan.add_memory("The ladder is in the shed")).not_embedded == ""
 
-    async def test_an_embedder_that_the_settings_name_is_no_stand_in(self, tmp_path, engine):
+    async def test_an_embedder_of_the_settings_is_not_replaced(self, tmp_path, engine):
         await engine.add_memory("The piano is in the cellar")
         named = MemoryEngine(Settings(embedder="hashing"), store=SQLiteStore(tmp_path / "memory.db"))
         with pytest.raises(ConfigurationError, match=r"^no plugin offers the embedder 'hashing'"):
@@ -307,7 +307,7 @@ class TestLimits:
             ("fine", {"timestamp": "noon"}, "metadata.timestamp must be"),
         ],
     )
-    async def test_what_cannot_be_kept_is_refused_and_leaves_no_file(self, tmp_path, text, metadata, problem):
+    async def test_a_text_that_cannot_be_stored_is_refused_and_leaves_no_file(self, tmp_path, text, metadata, problem):
         engine = MemoryEngine(store=SQLiteStore(tmp_path / "data" / "memory.db"), embedder=HashingEmbedder())
         with pytest.raises(InvalidInputError, match=f"^{problem}"):
             await engine.add_memory(text, metadata)
@@ -352,7 +352,7 @@ class TestChangingMetadata:
     @pytest.mark.parametrize(
         "change", [{}, {"changes": {"n": 1}}, {"remove": ["nothing"]}, {"add_tags": ["a"]}, {"remove_tags": ["x"]}]
     )
-    async def test_what_changes_nothing_leaves_no_trace(self, engine, change):
+    async def test_an_update_without_a_change_leaves_no_event(self, engine, change):
         memory_id = (await engine.add_memory("Bees fly.", {"tags": ["a"], "n": 1})).memory_id
         await engine.update_metadata(memory_id, **change)
         assert [event.what for event in await engine.history(memory_id)] == ["added"]
@@ -362,7 +362,7 @@ class TestChangingMetadata:
         assert (await engine.update_metadata(memory_id, {"n": True})).metadata["n"] is True
 
     @pytest.mark.parametrize("key", ["author", "timestamp", "conversation", "language"])
-    async def test_what_is_part_of_the_search_index_is_refused(self, engine, key):
+    async def test_metadata_of_the_search_index_cannot_be_updated(self, engine, key):
         memory_id = (await engine.add_memory("Bees fly.")).memory_id
         for change in ({"changes": {key: "x"}}, {"remove": [key]}):
             with pytest.raises(InvalidInputError, match=rf"^metadata\.{key} .*replaces"):
@@ -391,12 +391,12 @@ class TestHistory:
 class TestHiding:
     @pytest.mark.parametrize("method", ["get_memory", "delete_memory", "restore_memory", "update_metadata", "history"])
     @pytest.mark.parametrize("memory_id", ["nobody", "", "' OR 1=1 --", "\ud800", "\0", "x" * 10_000])
-    async def test_what_is_not_there_is_told_by_a_short_message(self, engine, method, memory_id):
+    async def test_an_unknown_memory_is_reported_with_a_short_message(self, engine, method, memory_id):
         with pytest.raises(MemoryNotFoundError, match=r"^there is no ") as error:
             await getattr(engine, method)(memory_id)
         assert len(str(error.value)) < 200
 
-    async def test_deleting_twice_and_restoring_twice_are_told(self, engine):
+    async def test_deleting_twice_and_restoring_twice_are_reported(self, engine):
         memory_id = (await engine.add_memory("The bridge opens at noon.")).memory_id
         assert (await engine.delete_memory(memory_id)).deleted_at is not None
         with pytest.raises(MemoryNotFoundError, match="is deleted already, and can be restored"):
@@ -432,7 +432,7 @@ class TestHiding:
                 await engine.get_stats()
         assert (await engine.restore_memory(memory_id)).text == "Fact."
 
-    async def test_what_was_deleted_by_a_clock_that_was_ahead_can_be_purged(self, engine, monkeypatch):
+    async def test_memories_deleted_while_the_clock_was_ahead_can_be_purged(self, engine, monkeypatch):
         memory_id = (await engine.add_memory("Fact.")).memory_id
         with monkeypatch.context() as patch:
             patch.setattr("time.time_ns", lambda: (2**31) * 10**9)
@@ -532,7 +532,7 @@ class TestProgress:
         assert steps == sorted(set(steps))
         assert {message for _, _, message in told} == {"writing"}
 
-    async def test_what_fails_fails_and_what_is_cancelled_is_cancelled(self):
+    async def test_failures_and_cancellations_reach_the_caller(self):
         async def fail():
             raise DatabaseError("no")
 

@@ -182,7 +182,7 @@ async def test_progress_begins_with_how_much_there_is_and_grows(engine, small_st
     assert told == sorted(told)
 
 
-async def test_what_is_embedded_is_what_was_embedded_when_it_was_added(engine, old, new):
+async def test_reindexing_embeds_the_same_texts_as_adding(engine, old, new):
     metadata = {"author": "Ada", "timestamp": "2023-05-08T23:30:00+05:00", "language": "markdown"}
     await engine.add_memory("# House\n\n## Roof\n\nIt leaks when it rains.", metadata)
     await engine.reindex("new")
@@ -191,7 +191,7 @@ async def test_what_is_embedded_is_what_was_embedded_when_it_was_added(engine, o
     assert [text.startswith(header) for text in new.embedded].count(True) == 1
 
 
-async def test_what_an_older_analyser_analysed_is_analysed_again(engine, old, small_steps):
+async def test_chunks_of_an_older_analyser_are_analysed_again(engine, old, small_steps):
     moment = datetime(2023, 5, 8, tzinfo=UTC)
     for text in ("The violins are in the attic", "The drums are in the barn"):
         chunk = NewChunk(start=0, end=len(text), heading="", terms=("older",), vector=None)
@@ -227,13 +227,13 @@ async def test_an_empty_store_gets_its_embedder(make_engine, new):
     await engine.close()
 
 
-async def test_an_embedder_that_nobody_offers_is_told_and_nothing_changes(engine, old):
+async def test_an_unknown_embedder_is_reported_and_nothing_changes(engine, old):
     with pytest.raises(ConfigurationError, match="did you mean 'new'"):
         await engine.reindex("newe")
     assert (await engine.get_stats()).embedder == old.identity
 
 
-async def test_a_store_that_cannot_do_it_is_told(new):
+async def test_a_store_that_cannot_be_reindexed_is_reported(new):
     with pytest.raises(ConfigurationError, match="cannot get the vectors"):
         await reindex(ReferenceStore(), "default", new)
 

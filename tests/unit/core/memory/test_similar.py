@@ -60,7 +60,7 @@ async def test_another_fact_is_added_in_silence(engine, old, new, text):
     assert (await engine.add_memory(text, new)).similar is None
 
 
-async def test_what_is_corrected_already_deleted_or_said_again_is_not_named(engine):
+async def test_replaced_deleted_and_identical_memories_are_not_similar_ones(engine):
     old = await engine.add_memory(OLD)
     assert (await engine.add_memory(OLD)).similar is None
     new = await engine.add_memory(NEW, replaces=old.memory_id)
@@ -87,7 +87,7 @@ async def test_a_store_that_cannot_be_searched_changes_nothing_of_the_answer(eng
     assert (await engine.get_memory(result.memory_id)).text == NEW
 
 
-async def test_what_is_named_can_be_replaced_by_adding_again(engine):
+async def test_a_similar_memory_can_be_replaced_by_adding_again(engine):
     await engine.add_memory(OLD)
     new = await engine.add_memory(NEW)
     again = await engine.add_memory(NEW, replaces=new.similar)

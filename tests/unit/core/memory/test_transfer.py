@@ -284,7 +284,7 @@ async def test_waiting_jobs_are_counted_and_stay(urls):
 
 
 @between_stores
-async def test_what_was_purged_is_not_exported_and_what_was_deleted_comes_as_deleted(urls):
+async def test_purged_memories_are_not_exported_and_deleted_ones_stay_deleted(urls):
     source, target = urls
     async with opened(source) as engine:
         secret, deleted = [(await engine.add_memory(text)).memory_id for text in ("a secret", "deleted")]

@@ -81,7 +81,7 @@ class MemoryManagerSuite(StoreContract):
             "message 4",
         ]
 
-    async def test_a_session_that_nobody_made_has_no_history(self, memory):
+    async def test_an_unknown_session_has_an_empty_history(self, memory):
         assert await memory.get_conversation_history(uuid4()) == []
         assert await memory.get_conversation_history(await memory.create_session("ada")) == []
 
@@ -171,7 +171,7 @@ class MemoryManagerSuite(StoreContract):
             await memory.semantic_search([1.0] * DIMENSION, top_k=limit)
 
     @pytest.mark.parametrize("value", [None, 7, b"text", ["text"]])
-    async def test_what_is_no_text_is_told_so(self, memory, value):
+    async def test_content_that_is_not_a_string_is_refused(self, memory, value):
         with pytest.raises(ValueError, match=r"^user_id must be text$"):
             await memory.create_session(value)
         with pytest.raises(ValueError, match=r"^content must be text$"):
@@ -313,7 +313,7 @@ class MemoryManagerSuite(StoreContract):
         with pytest.raises(ValueError, match="limit must be greater than 0"):
             await memory.temporal_query(*ALWAYS, limit=0)
 
-    async def test_a_zone_that_has_no_offset_is_none(self, memory):
+    async def test_a_time_zone_without_an_offset_counts_as_utc(self, memory):
         class Nowhere(tzinfo):
             def utcoffset(self, moment):
                 return None

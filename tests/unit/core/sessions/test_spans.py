@@ -42,7 +42,7 @@ async def told(engine, collector):
     return spans
 
 
-async def test_what_each_method_tells(engine, collector):
+async def test_each_method_has_a_span_with_its_attributes(engine, collector):
     memory, session = MemoryManager(engine, embedding_dimension=2), uuid4()
     await memory.create_session("ada", {"plan": SECRET})
     await memory.store_message(session, "user", SECRET, {"source": SECRET})
@@ -104,7 +104,7 @@ async def test_calls_errors_and_times_of_each_method_are_counted(engine, collect
     assert collector.point("zapomni.operation.errors", **failed) == 1
 
 
-async def test_a_refused_call_is_told_as_unsuccessful(engine, collector):
+async def test_a_refused_call_is_a_failed_span(engine, collector):
     with pytest.raises(ValueError, match="role"):
         await MemoryManager(engine).store_message(uuid4(), SECRET, "text")
     spans = await told(engine, collector)

@@ -82,7 +82,7 @@ async def test_one_job_embeds_what_came_together(make_engine, embedder, monkeypa
     assert len(done) < 10
 
 
-async def test_somebody_looks_again_after_a_job(make_engine):
+async def test_the_queue_is_checked_again_after_a_job(make_engine):
     engine = make_engine()
     await MemoryManager(engine).store_message(uuid4(), "user", "hello")
 
@@ -107,7 +107,7 @@ async def test_an_embedder_that_fails_is_waited_for(make_engine, embedder):
     assert result.degraded
 
 
-async def test_where_nobody_does_such_jobs_the_vector_is_made_at_once(make_engine, embedder):
+async def test_without_a_worker_the_vector_is_made_at_once(make_engine, embedder):
     engine = make_engine(NOBODYS)
     await MemoryManager(engine).store_document("a heron")
     assert await waiting(engine) == 0
@@ -128,7 +128,7 @@ async def test_and_an_embedder_that_fails_then_loses_nothing(make_engine, embedd
     assert await waiting(engine) == 0
 
 
-async def test_what_has_no_vector_yet_is_ranked_by_its_words(make_engine, embedder):
+async def test_memories_without_vectors_are_ranked_by_words(make_engine, embedder):
     engine = make_engine(NOBODYS)
     memory, session = MemoryManager(engine), uuid4()
     for number in range(40):
@@ -180,7 +180,7 @@ async def test_only_chunks_that_meet_the_filters_count(make_engine, embedder):
     assert (await engine.search_memory("heron", filters={"kind": "document"})).chunks_without_vector == 1
 
 
-async def test_what_waits_in_another_workspace_is_not_sent_to_the_embedder_of_this_one(make_engine, embedder):
+async def test_memories_of_another_workspace_are_not_sent_to_the_embedder_of_this_one(make_engine, embedder):
     alpha = make_engine(workspace="alpha")
     embedder.fails = True
     await MemoryManager(alpha).store_message(uuid4(), "user", "a heron of alpha")

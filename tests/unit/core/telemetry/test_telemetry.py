@@ -104,7 +104,7 @@ async def test_long_lists_of_names_are_cut(collector, opened):
     assert len((await sent(telemetry, collector)).attributes["metadata_keys"]) == 64
 
 
-async def test_an_attribute_that_is_none_is_left_out(collector, opened):
+async def test_attributes_that_are_none_are_left_out(collector, opened):
     telemetry = opened()
     with telemetry.span("memory.anything", session_id=None):
         pass

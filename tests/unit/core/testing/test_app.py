@@ -24,7 +24,7 @@ class Hashing:
         return [Provider(kind="embedder", name="hashing", factory=lambda _: HashingEmbedder())]
 
 
-async def test_what_a_test_stores_is_gone_with_the_app(tmp_path, monkeypatch):
+async def test_the_temporary_store_is_removed_with_the_app(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     async with running(Hashing(), settings=Hashing.settings) as app:
         await app.app.engine.add_memory("The harp is in the hall.")
@@ -64,7 +64,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("when", WRONG)
-async def test_a_lifespan_that_fails_is_told_to_whoever_tests_it(when):
+async def test_a_failing_lifespan_fails_the_test(when):
     class Contract(PluginContract):
         plugin = Ill(when)
         name = "ill"
@@ -76,7 +76,7 @@ async def test_a_lifespan_that_fails_is_told_to_whoever_tests_it(when):
         await Contract().test_it_loads_and_starts_and_stops()
 
 
-async def test_what_fails_in_a_test_is_not_hidden_by_what_fails_after_it():
+async def test_a_failure_in_a_test_is_not_hidden_by_a_later_one():
     with pytest.raises(ZeroDivisionError):
         async with running(Ill("closed")):
             raise ZeroDivisionError
@@ -217,7 +217,7 @@ class Careless:
         return [keep]
 
 
-async def test_a_tool_that_claims_success_without_the_store_is_told_so():
+async def test_a_tool_that_claims_success_without_the_store_breaks_the_contract():
     class Contract(FailureContract):
         plugin = Careless()
         name = "careless"

@@ -172,7 +172,7 @@ def test_words_are_whole_and_case_folded_and_keep_stop_words():
     assert words("Will O'Neil, the Анна-Мария ЁЛКИНА") == ["will", "o", "neil", "the", "анна", "мария", "елкина"]
 
 
-def test_names_that_are_also_common_words_are_no_stop_words():
+def test_names_that_are_also_common_words_are_not_stop_words():
     assert terms("Will and May and Don") == ["will", "may", "don"]
     assert terms("Ben and Kim, Mia, Ella and Dan") == ["ben", "kim", "mia", "ella", "dan"]
 

@@ -13,12 +13,12 @@ def test_a_text_is_remembered_once(zapomni):
     assert zapomni("add", "The piano is in the cellar").stdout.startswith("Already remembered: ")
 
 
-def test_what_was_deleted_is_restored_by_adding_it_again(zapomni, remember):
+def test_a_deleted_memory_is_restored_by_adding_it_again(zapomni, remember):
     zapomni("delete", remember("Come back"))
     assert "restored" in zapomni("add", "Come back").stdout
 
 
-def test_what_is_said_of_a_text_is_kept_with_it(document, remember):
+def test_metadata_options_are_stored_with_the_text(document, remember):
     options = ["--tag", "a", "--tag", "b", "--source", "s", "--author", "Ada", "--conversation", "c"]
     more = ["--timestamp", "2024-05-08", "--language", "text", "--metadata", '{"project": "x"}']
     memory = document("get", remember("A text", *options, *more))
@@ -89,7 +89,7 @@ def test_a_correction_can_be_repeated(document, remember):
     assert (second["memory_id"], second["outcome"], second["replaced"]) == (first["memory_id"], "existing", old)
 
 
-def test_bytes_that_are_no_text_are_refused(zapomni):
+def test_bytes_that_are_not_utf_8_are_refused(zapomni):
     result = zapomni("add", "-", input=b"\xff\xfe")
     assert result.exit_code == 2
     assert "UTF-8" in result.stderr

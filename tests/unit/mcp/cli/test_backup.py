@@ -23,7 +23,7 @@ def test_a_backup_takes_the_place_of_the_store_and_the_store_is_kept(zapomni, do
     assert document("get", later)["text"] == "later word"
 
 
-def test_a_backup_overwrites_nothing_unless_told_to(zapomni, document, tmp_path):
+def test_a_backup_overwrites_a_file_only_if_asked(zapomni, document, tmp_path):
     target = tmp_path / "precious.txt"
     target.write_text("mine")
     result = zapomni("backup", str(target))

@@ -110,7 +110,7 @@ def test_a_store_that_cannot_be_opened_is_a_sentence_and_no_traceback(zapomni, c
 
 
 @every_command
-def test_a_store_that_nobody_offers_is_a_refusal(zapomni, command, monkeypatch):
+def test_an_unknown_store_is_refused(zapomni, command, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_STORE", "nowhere://x")
     result = zapomni(*command)
     assert (result.exit_code, result.stdout) == (2, "")

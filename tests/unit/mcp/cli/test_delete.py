@@ -52,7 +52,7 @@ def test_restoring_what_was_added_again_names_the_one_that_is_there(zapomni, doc
     assert document("restore", old) == {"restored": [], "replaced": {}, "same": {old: same}, "missing": []}
 
 
-def test_what_is_there_is_deleted_although_something_else_is_not(zapomni, document, remember):
+def test_known_memories_are_deleted_even_if_others_are_unknown(zapomni, document, remember):
     memory = remember("word")
     result = zapomni("delete", NOBODY, memory, memory, "--json")
     assert result.exit_code == 1

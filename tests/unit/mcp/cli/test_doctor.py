@@ -224,7 +224,7 @@ def test_a_language_model_that_is_not_named_is_found(examine, monkeypatch):
     assert "llm.provider is not set" in about(findings, "extractor", "fail")["detail"]
 
 
-def test_an_extractor_that_nobody_offers_is_found(examine, monkeypatch):
+def test_an_unknown_extractor_is_reported(examine, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "lmm")
     assert "did you mean 'llm'?" in about(examine()[0], "extractor", "fail")["detail"]
 
@@ -243,7 +243,7 @@ def test_a_language_model_without_a_key_is_found(examine, monkeypatch):
         ({"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "wise"}, "llm: wise by ollama"),
     ],
 )
-def test_who_reads_memories_is_told(examine, monkeypatch, variables, told):
+def test_the_extractor_is_shown(examine, monkeypatch, variables, told):
     for name, value in variables.items():
         monkeypatch.setenv(f"ZAPOMNI_{name}", value)
     findings, code = examine()
@@ -251,7 +251,7 @@ def test_who_reads_memories_is_told(examine, monkeypatch, variables, told):
     assert about(findings, "extractor", "ok")["detail"].startswith(told)
 
 
-def test_settings_that_nobody_reads_are_warnings_with_the_nearest_name(examine, settings_file):
+def test_unknown_settings_are_warnings_with_the_nearest_name(examine, settings_file):
     file = settings_file(
         """
         [plugins]
@@ -281,7 +281,7 @@ def test_settings_that_nobody_reads_are_warnings_with_the_nearest_name(examine, 
     assert about(findings, "tools")["level"] == "warn"
 
 
-def test_settings_that_are_read_are_no_warnings(examine, settings_file):
+def test_known_settings_give_no_warnings(examine, settings_file):
     settings_file('[rename]\n"hello.hello" = "greet"\n[tools.greet]\ntimeout_seconds = 3\n[plugins.hello]')
     assert {found["level"] for found in examine()[0]} == {"ok"}
 
@@ -356,7 +356,7 @@ def test_the_store_is_looked_at_from_end_to_end(examine, kept_store):
 
 
 @pytest.mark.parametrize(("count", "told"), [(1, "1 chunk has no vector yet"), (2, "2 chunks have no vector yet")])
-def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
+def test_chunks_without_vectors_are_counted(examine, kept_store, count, told):
     async def keep_without():
         store = SQLiteStore(kept_store)
         for place in range(count):
@@ -372,7 +372,7 @@ def test_what_waits_for_its_vector_is_counted(examine, kept_store, count, told):
     assert "zapomni reindex" in found["fix"]
 
 
-def test_what_another_version_analysed_is_counted(examine, kept_store):
+def test_chunks_of_another_analyser_version_are_counted(examine, kept_store):
     async def keep_older():
         store = SQLiteStore(kept_store)
         await put(
@@ -404,7 +404,7 @@ def test_what_another_version_analysed_is_counted(examine, kept_store):
     ],
     ids=["a plugin is missing", "another model"],
 )
-def test_vectors_that_nobody_here_can_add_to_are_found_with_the_way_out(examine, keep, kept, detail, fix):
+def test_vectors_of_an_unavailable_embedder_are_reported_with_the_fix(examine, keep, kept, detail, fix):
     keep(kept)
     findings, code = examine()
     found = about(findings, "embedder")
@@ -422,7 +422,7 @@ def test_vectors_that_nobody_here_can_add_to_are_found_with_the_way_out(examine,
         ),
     ],
 )
-def test_a_part_that_cannot_be_made_is_told(examine, plugin_file, monkeypatch, body, detail, kind, setting):
+def test_a_provider_that_fails_is_reported(examine, plugin_file, monkeypatch, body, detail, kind, setting):
     source = f"""
 def make(context):
     from zapomni_core.errors import ConfigurationError
@@ -439,7 +439,7 @@ def zapomni_providers():
     assert detail.format(kind=kind) in about(findings, "start")["detail"]
 
 
-def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
+def test_a_store_changed_by_another_program_is_reported(examine, kept_store):
     with closing(apsw.Connection(str(kept_store))) as connection:
         connection.execute("UPDATE memory SET source = 'changed'")
     findings, code = examine()
@@ -448,14 +448,14 @@ def test_a_store_that_was_changed_behind_our_back_is_told(examine, kept_store):
     assert "restore-backup" in about(findings, "store")["fix"]
 
 
-def test_a_store_that_cannot_be_read_is_told(examine, kept_store):
+def test_an_unreadable_store_is_reported(examine, kept_store):
     kept_store.write_bytes(b"garbage" * 1000)
     findings, code = examine()
     assert code == 1
     assert "is damaged" in about(findings, "store")["detail"]
 
 
-def test_an_extractor_that_reads_nothing_right_is_told(examine, plugin_file, monkeypatch):
+def test_an_extractor_with_invalid_results_is_reported(examine, plugin_file, monkeypatch):
     source = """
 class Listing:
     name = "listing"

@@ -17,7 +17,7 @@ def _nothing_on_the_network(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
-def test_each_embedder_is_tried_and_told_with_its_speed(listed):
+def test_each_embedder_is_tried_and_shown_with_its_speed(listed):
     found = listed()
     assert {"default", "ollama", "openai", "hashing", "another"} <= set(found)
     hashing = found["hashing"]

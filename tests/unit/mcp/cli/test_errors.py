@@ -20,7 +20,7 @@ def test_a_plugin_that_failed_is_named_where_the_embedder_is_missing(remember, r
     assert "1 failed (brings_an_embedder), run: zapomni doctor" in run("reindex").stderr
 
 
-def test_what_is_added_while_the_embedder_fails_is_stored_and_says_why(run, plugin_file, monkeypatch):
+def test_a_memory_added_while_the_embedder_fails_is_stored_with_the_reason(run, plugin_file, monkeypatch):
     source = """
     from zapomni_core.errors import ProcessingError
     from zapomni_core.providers import Provider
@@ -121,7 +121,7 @@ def test_without_its_embedder_a_store_is_searched_by_words_and_names_the_command
     assert "Only words" not in run(*another, "search", "word").stdout
 
 
-def test_a_contradicting_embedder_is_told_with_the_command_that_helps(zapomni, remember, monkeypatch):
+def test_a_contradicting_embedder_is_reported_with_the_command_that_helps(zapomni, remember, monkeypatch):
     remember("word")
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "another")
     result = zapomni("search", "word")

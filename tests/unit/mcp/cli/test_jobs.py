@@ -78,7 +78,7 @@ def document(run):
     return lambda *args: json.loads(run(*args, "--json").stdout)
 
 
-def test_no_jobs_are_told(run):
+def test_an_empty_queue_is_reported(run):
     result = run("jobs")
     assert (result.exit_code, result.stdout) == (0, "No jobs.\n")
 
@@ -210,7 +210,7 @@ def test_a_job_that_has_not_failed_is_not_tried_again(run, queue):
 
 
 @pytest.mark.parametrize("args", [[], ["x", "--all"]], ids=["none", "both"])
-def test_what_is_to_be_tried_again_must_be_said(run, args):
+def test_retry_needs_ids_or_all(run, args):
     result = run("jobs", "retry", *args)
     assert result.exit_code == 2
     assert "--all" in result.stderr

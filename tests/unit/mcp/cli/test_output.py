@@ -62,7 +62,7 @@ def test_control_characters_do_not_reach_the_terminal_as_such(capsys):
     assert "\x7f" not in "".join(lines)
 
 
-async def test_a_long_work_is_told_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
+async def test_progress_is_printed_now_and_then_without_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(output, "PROGRESS_SECONDS", 0)
     with output.Progress() as shown:
         await shown.show(1, 3, "a third of it")

@@ -83,7 +83,7 @@ def test_it_fails_like_our_own_commands(run, greeting, failure, code):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("source", ["click.echo('much')", "print('much', end='')"], ids=["a line", "no line"])
-def test_output_that_cannot_be_written_is_told_in_a_sentence(plugin_file, start, source):
+def test_output_that_cannot_be_written_is_an_error(plugin_file, start, source):
     file = plugin_file("chatty", CHATTY.format(source=source))
     with Path("/dev/full").open("w") as full:
         code, _, errors = finish(start("--plugin", file, "chat", stdout=full))
@@ -94,7 +94,7 @@ def test_a_bug_in_it_is_not_hidden(run, greeting):
     assert isinstance(run("--plugin", greeting, "greet", "--fail", "bug").exception, RuntimeError)
 
 
-def test_a_name_that_nobody_offers_is_told_as_such(run):
+def test_an_unknown_command_is_reported(run):
     result = run("nonsense")
     assert result.exit_code == 2
     assert "No such command 'nonsense'." in result.output
@@ -123,7 +123,7 @@ def test_the_plugin_is_shown_with_its_commands(run, greeting):
     ],
     ids=["ours", "no command", "a bad name", "twice"],
 )
-def test_what_cannot_be_a_command_is_refused_with_its_plugin(run, plugin_file, source, cause):
+def test_an_invalid_command_is_refused_with_its_plugin(run, plugin_file, source, cause):
     result = run("--plugin", plugin_file("odd", source), "plugins")
     assert "fail odd at commands: " in " ".join(result.output.split())
     assert cause in " ".join(result.output.split())

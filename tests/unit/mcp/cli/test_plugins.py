@@ -47,7 +47,7 @@ def test_the_table_tells_version_state_tools_and_distribution(run):
         ("duplicate_name", "at tools: tool 'hello' already belongs to plugin 'hello'", "[tools.hello] owner"),
     ],
 )
-def test_a_failed_plugin_is_told_with_stage_cause_and_fix_in_80_columns(run, plugin, stage, fix):
+def test_a_failed_plugin_is_shown_with_stage_cause_and_fix_in_80_columns(run, plugin, stage, fix):
     result = run("plugins", "--plugin", broken(plugin))
     assert result.exit_code == 0
     assert row(result, f"broken_{plugin}")[1] == "failed"
@@ -65,7 +65,7 @@ def test_a_disabled_plugin_is_listed_with_the_way_back(run, settings_file):
     assert "fix: zapomni plugins enable hello" in result.stdout
 
 
-def test_a_slow_import_is_told(run, plugin_file):
+def test_a_slow_import_is_reported(run, plugin_file):
     file = plugin_file("sluggish", "import time\ntime.sleep(0.6)")
     assert "sluggish: its import took" in run("plugins", "--plugin", file).stdout
 
@@ -263,14 +263,14 @@ def test_disabling_twice_changes_nothing_and_says_so(run):
 
 
 @pytest.mark.parametrize(("command", "variable"), [("enable", "DISABLE"), ("disable", "ENABLE")])
-def test_a_variable_that_overrides_the_file_is_told(run, monkeypatch, command, variable):
+def test_a_variable_that_overrides_the_file_is_reported(run, monkeypatch, command, variable):
     monkeypatch.setenv(f"ZAPOMNI_PLUGINS__{variable}", "hello")
     result = run("plugins", command, "hello")
     assert result.exit_code == 0
     assert f"from ZAPOMNI_PLUGINS__{variable}" in result.stderr
 
 
-def test_a_variable_that_replaces_the_list_in_the_file_is_told(run, monkeypatch):
+def test_a_variable_that_replaces_the_list_in_the_file_is_reported(run, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_PLUGINS__DISABLE", "audit")
     result = run("plugins", "disable", "hello")
     assert "'hello' stays enabled: plugins.disable from ZAPOMNI_PLUGINS__DISABLE" in result.stderr
@@ -283,7 +283,7 @@ def test_show_executes_a_file_once(run, plugin_file, tmp_path):
     assert (tmp_path / "diary").read_text() == "executed "
 
 
-def test_an_allowlist_that_leaves_the_plugin_out_is_told(run, monkeypatch):
+def test_an_allowlist_without_the_plugin_is_reported(run, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_PLUGINS__POLICY", "allowlist")
     result = run("plugins", "enable", "hello")
     assert "'hello' stays disabled: plugins.policy from ZAPOMNI_PLUGINS__POLICY" in result.stderr

@@ -24,7 +24,7 @@ def test_the_present_embedder_has_nothing_to_do(zapomni, remember):
     assert result.stdout == "Embedder: hashing (hashing-256, 256 dimensions); 0 chunks embedded.\n"
 
 
-def test_what_another_version_analysed_is_analysed_again_once(zapomni, document, remember, monkeypatch):
+def test_chunks_of_another_analyser_version_are_analysed_again_once(zapomni, document, remember, monkeypatch):
     with monkeypatch.context() as earlier:
         earlier.setattr("zapomni_core.memory.add.VERSION", 0)
         remember("word")

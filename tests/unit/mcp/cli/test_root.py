@@ -70,7 +70,7 @@ def test_without_a_command_on_a_terminal_it_shows_its_help(start):
     assert output.startswith("Usage: zapomni")
 
 
-def test_a_setting_that_is_wrong_is_told_in_a_line_each_and_no_traceback(run, settings_file):
+def test_each_wrong_setting_is_reported_in_one_line(run, settings_file):
     settings_file("workspce = 'x'\nlog_level = 'LOUD'")
     result = run("tools")
     assert result.exit_code == 2
@@ -158,7 +158,7 @@ def test_ctrl_c_ends_a_command_quietly_with_130(start, plugin_file):
 
 
 @pytest.mark.parametrize("command", ["plugins --json", "config"])
-def test_a_closed_pipe_is_no_traceback(start, command):
+def test_a_closed_pipe_gives_no_traceback(start, command):
     read, write = os.pipe()
     os.close(read)
     code, _, errors = finish(start(*command.split(), stdout=write))
@@ -168,14 +168,14 @@ def test_a_closed_pipe_is_no_traceback(start, command):
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
 @pytest.mark.parametrize("command", ["stats", "doctor --json"])
-def test_an_output_that_is_full_is_told_in_a_line(start, command):
+def test_a_full_output_device_is_reported_in_one_line(start, command):
     with FULL.open("w") as full:
         code, _, errors = finish(start(*command.split(), stdout=full))
     assert (code, errors) == (1, "Error: Standard output cannot be written: No space left on device\n")
 
 
 @pytest.mark.parametrize("command", ["tools", "serve", "gaps"])
-def test_a_closed_standard_output_is_told_in_a_line(command, tmp_path):
+def test_a_closed_standard_output_is_reported_in_one_line(command, tmp_path):
     line = [sys.executable, "-c", "from zapomni_mcp.cli import main; main()", command]
     result = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *line], capture_output=True, text=True, check=False)
     assert result.returncode == 1

@@ -113,7 +113,7 @@ def test_an_answer_that_is_an_error_exits_with_1(run):
     assert "nam is not known (did you mean 'name'?)" in result.stdout
 
 
-def test_what_a_tool_raised_is_in_the_log(run):
+def test_an_exception_of_a_tool_is_logged(run):
     result = run("call", "raising_tool", "--plugin", broken("raising_tool"))
     assert result.exit_code == 1
     assert "password" not in result.stdout
@@ -127,7 +127,7 @@ def test_an_unknown_tool_is_refused_with_the_nearest(run):
 
 
 @pytest.mark.parametrize("arguments", ["{", "", "nonsense", "[]", "1", "[" * 100_000])
-def test_arguments_that_are_no_json_object_are_refused(run, arguments):
+def test_arguments_must_be_a_json_object(run, arguments):
     result = run("call", "hello", arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: The arguments ")
@@ -180,7 +180,7 @@ def test_a_call_ends_although_the_tool_left_threads_running(start, plugin_file):
     assert (code, output) == (0, "gone\n")
 
 
-def test_what_a_call_stored_is_found_by_its_meaning_afterwards(zapomni, document, monkeypatch):
+def test_a_memory_stored_by_a_call_is_found_by_meaning(zapomni, document, monkeypatch):
     monkeypatch.setattr("zapomni_core.memory.components.FINISH_SECONDS", 60)
     stored = zapomni("call", "store_document", '{"content": "The heron nests near the pond."}')
     assert (stored.exit_code, stored.stderr) == (0, "")

@@ -50,7 +50,7 @@ def test_others_cannot_read_an_export(zapomni, filled):
     assert stat.S_IMODE(Path("memories.jsonl").stat().st_mode) == 0o600
 
 
-def test_an_export_overwrites_nothing_unless_told_to(zapomni, document, filled):
+def test_an_export_overwrites_a_file_only_if_asked(zapomni, document, filled):
     target = Path("precious.txt")
     target.write_text("mine")
     result = zapomni("export", "precious.txt")
@@ -68,7 +68,7 @@ def test_an_export_does_not_overwrite_the_store(zapomni, document, filled):
     assert document("get", filled[1])["text"] == "new word"
 
 
-def test_what_only_a_person_can_decide_is_asked_for(zapomni, filled, zapomni_on_terminal):
+def test_missing_files_and_choices_are_usage_errors(zapomni, filled, zapomni_on_terminal):
     assert zapomni("export", "--json").exit_code == 2
     assert zapomni("import", "missing.jsonl").exit_code == 2
     result = zapomni_on_terminal("import")

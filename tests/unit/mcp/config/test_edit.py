@@ -186,14 +186,14 @@ def test_a_file_that_is_wrong_is_not_edited(file, text, message):
 
 
 @pytest.mark.parametrize("name", ["", "a b", 'x"y', "-x"])
-def test_what_is_no_name_is_refused_before_the_file_is_touched(file, name):
+def test_an_invalid_name_is_refused_before_the_file_is_touched(file, name):
     with pytest.raises(ConfigurationError, match="name of a plugin"):
         set_plugin_enabled(file, name, enabled=False)
     assert not file.exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such links without a privilege")
-def test_a_link_to_itself_is_told(file):
+def test_a_symlink_to_itself_is_reported(file):
     file.symlink_to(file)
     with pytest.raises(ConfigurationError, match="cannot be"):
         set_plugin_enabled(file, "hello", enabled=False)

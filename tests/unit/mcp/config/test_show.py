@@ -41,7 +41,7 @@ def test_a_password_in_a_url_is_masked_and_the_rest_is_not(shown):
 
 
 @pytest.mark.parametrize("value", ['"hunter2"', "4711", '{ Authorization = "hunter2" }', '["hunter2"]'])
-def test_whatever_a_plugin_is_told_is_masked(shown, value):
+def test_any_setting_of_a_plugin_is_masked(shown, value):
     told = shown(f"[plugins.mail]\nauth = {value}", dump=dump)
     assert [one for key, (one, _) in told.items() if key.startswith("plugins.mail.")] == ["********"]
 
@@ -62,7 +62,7 @@ def test_whatever_a_plugin_is_told_is_masked(shown, value):
         "passphrase",
     ],
 )
-def test_what_looks_like_a_secret_of_a_plugin_is_masked(shown, key):
+def test_plugin_settings_that_look_like_secrets_are_masked(shown, key):
     assert shown(f'[plugins.mail]\n{key} = "hunter2"')[f"plugins.mail.{key}"][0] == "********"
 
 
@@ -71,7 +71,7 @@ def test_a_secret_deep_in_a_list_is_masked(shown):
     assert told["plugins.mail.hosts"][0] == '[{"name": "a", "password": "********", "url": "x://a:********@b"}]'
 
 
-def test_what_a_plugin_takes_from_a_variable_of_another_name_is_masked(shown):
+def test_a_plugin_setting_from_a_variable_of_another_name_is_masked(shown):
     told = shown('[plugins.mail]\nsender = { env = "SENDER" }', SENDER="hunter2")
     assert told["plugins.mail.sender"] == ("********", "SENDER")
 
@@ -88,7 +88,7 @@ def test_a_plugin_named_like_a_secret_is_not_hidden(shown):
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "a-b"]), st.integers() | st.lists(st.none()) | st.text(), max_size=3))
-def test_whatever_a_plugin_was_told_can_be_shown(table):
+def test_any_settings_of_a_plugin_can_be_shown(table):
     import json
 
     variables = {"ZAPOMNI_CONFIG": "/dev/null", "ZAPOMNI_PLUGINS__HELLO": json.dumps(table)}

@@ -209,14 +209,14 @@ async def test_the_memory_that_is_corrected_is_passed_only_when_given(tool, mock
 
 
 @pytest.mark.parametrize(("outcome", "headline"), [("existing", "Already remembered"), ("restored", "it is restored")])
-async def test_an_identical_memory_is_told_as_such(tool, outcome, headline):
+async def test_an_identical_memory_is_reported_as_existing(tool, outcome, headline):
     tool.core_engine.add_memory.return_value = MemoryResult(MEMORY_ID, 1, "preview", outcome)
     result = await tool.execute({"text": "valid"})
     assert headline in text_of(result).splitlines()[0]
     assert result["structuredContent"]["outcome"] == outcome
 
 
-async def test_a_full_disk_is_told_as_what_it_is(tool):
+async def test_a_full_disk_is_reported(tool):
     tool.core_engine.add_memory.side_effect = StoreFullError("the disk is full; nothing was written")
     result = await tool.execute({"text": "valid"})
     assert headline_of(result) == "Error: the disk is full; nothing was written"

@@ -94,7 +94,7 @@ async def test_the_engine_is_asked_once_for_that_memory(tool):
     assert len(tool.core_engine.mock_calls) == 1
 
 
-async def test_a_long_memory_is_told_by_its_beginning(tool, make_memory):
+async def test_a_long_memory_is_quoted_by_its_beginning(tool, make_memory):
     asked_of(tool).return_value = make_memory(text=f"    {LONG}\n\n{LONG}")
     result = await tool.execute({"memory_id": MEMORY_ID})
     preview = checked(tool, result)["text_preview"]
@@ -116,7 +116,7 @@ async def test_wrong_arguments_are_refused_by_field_and_rule(tool, arguments, sa
     assert (await refused(tool, arguments)).startswith(said)
 
 
-async def test_a_memory_that_is_not_there_is_told(tool):
+async def test_an_unknown_memory_is_reported(tool):
     asked_of(tool).side_effect = MemoryNotFoundError("there is no memory x in workspace 'default'")
     result = await tool.execute({"memory_id": "x"})
     assert result["isError"] is True
@@ -125,7 +125,7 @@ async def test_a_memory_that_is_not_there_is_told(tool):
 
 
 @pytest.mark.parametrize("error", [DatabaseError("at /home/somebody"), RuntimeError("at /home/somebody")])
-async def test_any_other_failure_is_told_in_general_terms(tool, error):
+async def test_other_failures_have_a_general_message(tool, error):
     asked_of(tool).side_effect = error
     result = await tool.execute({"memory_id": "x"})
     assert checked(tool, result)["status_code"] in (500, 503)

@@ -100,7 +100,7 @@ async def test_a_job_that_is_not_done_here_says_whom_it_waits_for(tool):
     assert text_of(await tool.execute({"job_id": "550e8400"})).endswith("it waits for a server that does such jobs.")
 
 
-async def test_a_job_that_is_not_there_is_the_callers_to_mend(tool):
+async def test_an_unknown_job_is_not_found(tool):
     tool.core_engine.get_job.side_effect = JobNotFoundError("there is no job x in workspace 'default'")
     result = await tool.execute({"job_id": "x"})
     record = checked(tool, result)

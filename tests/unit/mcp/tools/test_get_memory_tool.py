@@ -60,7 +60,7 @@ async def test_the_client_that_added_a_memory_is_named(tool):
     assert record["added_by"] == "codex"
 
 
-async def test_a_message_is_told_with_its_session_and_role(tool, make_memory):
+async def test_a_message_is_shown_with_its_session_and_role(tool, make_memory):
     tool.core_engine.get_memory.return_value = make_memory(kind="message", conversation="s1", role="user")
     said, record = await page(tool)
     assert said.startswith(f"Memory {MEMORY_ID} · stored 2026-05-08 · message by user in session s1 · source chat")
@@ -100,14 +100,14 @@ async def test_a_page_past_the_end_is_empty_and_the_last(tool, offset):
     assert said.endswith(f"[offset {offset:,} is past the end: the text has 32 characters]")
 
 
-async def test_metadata_is_told_whatever_its_keys_are(tool, make_memory):
+async def test_metadata_with_any_keys_is_shown(tool, make_memory):
     metadata = {"project": "bees", "timestamp": "2026-05-08", "language": "python", "deep": {"a": [1]}, "tags": ["x"]}
     tool.core_engine.get_memory.return_value = make_memory(metadata=metadata)
     said, _ = await page(tool)
     assert ' · project bees · timestamp 2026-05-08 · language python · deep {"a": [1]}\n' in said
 
 
-async def test_much_metadata_is_told_in_part(tool, make_memory):
+async def test_long_metadata_is_shown_in_part(tool, make_memory):
     metadata = {f"key {number}": "long " * 100 for number in range(10_000)}
     tool.core_engine.get_memory.return_value = make_memory(metadata=metadata)
     said, record = await page(tool)
@@ -125,14 +125,14 @@ async def test_much_metadata_is_told_in_part(tool, make_memory):
     ],
     ids=["a long tag", "many tags", "long names"],
 )
-async def test_tags_and_names_are_told_in_short(tool, make_memory, particulars):
+async def test_tags_and_names_are_shown_shortened(tool, make_memory, particulars):
     tool.core_engine.get_memory.return_value = make_memory(metadata={}, **particulars)
     said, _ = await page(tool, max_chars=1)
     assert len(said) < 600
     assert "…" in said
 
 
-async def test_what_became_of_a_memory_is_said(tool, make_memory):
+async def test_the_state_of_a_memory_is_shown(tool, make_memory):
     gone = datetime(2026, 6, 1, tzinfo=UTC)
     tool.core_engine.get_memory.return_value = make_memory(
         deleted_at=gone,
@@ -179,7 +179,7 @@ async def test_wrong_arguments_are_refused_by_field_and_rule(tool, arguments, sa
     assert (await refused(tool, arguments)).startswith(said)
 
 
-async def test_a_memory_that_is_not_there_is_told(tool, caplog):
+async def test_an_unknown_memory_is_reported(tool, caplog):
     tool.core_engine.get_memory.side_effect = MemoryNotFoundError("there is no memory x in workspace 'default'")
     result = await tool.execute({"memory_id": "x"})
     record = checked(tool, result)
@@ -188,7 +188,7 @@ async def test_a_memory_that_is_not_there_is_told(tool, caplog):
     assert caplog.records == []
 
 
-async def test_a_store_that_fails_is_told_in_general_terms(tool):
+async def test_a_failing_store_has_a_general_message(tool):
     tool.core_engine.get_memory.side_effect = DatabaseError("at /home/somebody")
     result = await tool.execute({"memory_id": "x"})
     assert checked(tool, result)["status_code"] == 503

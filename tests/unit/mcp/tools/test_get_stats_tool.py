@@ -77,7 +77,7 @@ async def test_one_memory_and_one_chunk_are_in_the_singular(tool):
     assert headline_of(await tool.execute({})) == "Stats: 1 memory, 1 chunk, 12.3 MB in workspace 'default'"
 
 
-async def test_what_there_is_not_yet_takes_no_line(tool):
+async def test_empty_statistics_have_no_lines(tool):
     tool.core_engine.get_stats.return_value = make_stats(embedder=None)
     result = await tool.execute({})
     assert text_of(result).endswith("embedder: none yet")
@@ -105,7 +105,7 @@ async def test_hidden_memories_searches_and_failed_plugins_have_a_line_each(tool
     assert not {"plugins", "calls", "cache_hit_rate"} & set(told)
 
 
-async def test_a_store_that_may_lose_memories_is_told_in_both_forms(tool):
+async def test_a_store_that_may_lose_memories_is_reported_in_text_and_structure(tool):
     warning = "The server may lose up to a second of acknowledged writes."
     tool.core_engine.get_stats.return_value = make_stats(store_warnings=(warning,))
     result = await tool.execute({})
@@ -125,7 +125,7 @@ async def test_it_takes_no_arguments(tool):
         (StoreUnavailableError("free the file"), "free the file", True),
     ],
 )
-async def test_a_store_that_fails_is_told(tool, error, said, recoverable):
+async def test_a_failing_store_is_reported(tool, error, said, recoverable):
     tool.core_engine.get_stats.side_effect = error
     result = await tool.execute({})
     record = checked(tool, result)

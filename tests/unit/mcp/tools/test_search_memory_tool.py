@@ -59,7 +59,7 @@ def test_it_takes_an_engine_and_nothing_else(engine):
 @pytest.mark.parametrize(
     ("author", "who"), [("", "message by assistant in session s1"), ("Ada", "message by assistant in session s1 · Ada")]
 )
-async def test_a_message_is_told_with_its_session_and_role(tool, mock_core_engine, author, who):
+async def test_a_message_is_shown_with_its_session_and_role(tool, mock_core_engine, author, who):
     message = make_hit(kind="message", role="assistant", author=author, source="", conversation="s1")
     mock_core_engine.search_memory.return_value = make_result(message)
     result = await tool.execute({"query": "bees"})
@@ -68,7 +68,7 @@ async def test_a_message_is_told_with_its_session_and_role(tool, mock_core_engin
     assert (hit["kind"], hit["role"], hit["conversation"]) == ("message", "assistant", "s1")
 
 
-async def test_a_document_is_told_as_one(tool, mock_core_engine):
+async def test_a_document_is_shown_as_one(tool, mock_core_engine):
     mock_core_engine.search_memory.return_value = make_result(make_hit(kind="document"))
     assert " · 2026-05-08 · document · chat · Grace · " in text_of(await tool.execute({"query": "bees"}))
 
@@ -138,7 +138,7 @@ async def test_the_heading_stands_before_the_text_and_what_is_missing_leaves_no_
         ("The heading of a chapter without end", "They.", "The heading of a chapter wi…: They."),
     ],
 )
-async def test_no_heading_is_told_twice_and_the_nearest_are_told_first(tool, heading, text, told):
+async def test_headings_are_shown_once_with_the_nearest_first(tool, heading, text, told):
     tool.core_engine.search_memory.return_value = make_result(make_hit(heading=heading, text=text))
     _headline, hit = text_of(await tool.execute({"query": "bees"})).split("\n\n")
     assert hit.split("\n", 1)[1] == told

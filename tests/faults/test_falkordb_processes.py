@@ -14,16 +14,16 @@ from zapomni_core.testing.samples import WORKSPACE, relations_of, the
 from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
 from zapomni_db.records import JobCounts
 
-COLLEAGUE = Path(__file__).with_name("colleague.py")
+PROGRAM = Path(__file__).with_name("falkordb_process.py")
 
 
-class Colleague:
+class Process:
     """A process that adds, finds and does jobs."""
 
     def __init__(self, *words):
         pipe = subprocess.PIPE
-        command = [sys.executable, str(COLLEAGUE), *map(str, words)]
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=COLLEAGUE.parents[2])
+        command = [sys.executable, str(PROGRAM), *map(str, words)]
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=PROGRAM.parents[2])
         self.said = []
 
     def __enter__(self):
@@ -52,16 +52,16 @@ class Colleague:
 async def work_together(url, many, memories):
     total = many * memories
     with ExitStack() as stack:
-        colleagues = [stack.enter_context(Colleague(url, f"c{n}", memories, total)) for n in range(many)]
+        processes = [stack.enter_context(Process(url, f"c{n}", memories, total)) for n in range(many)]
         for word in ("ready", "idle", "found"):
-            for one in colleagues:
+            for one in processes:
                 one.wait_until(word)
-            for one in colleagues if word != "found" else ():
+            for one in processes if word != "found" else ():
                 one.go_on()
-    added = [memory for one in colleagues for memory in one.told("added")]
-    done = [job for one in colleagues for job in one.told("done")]
+    added = [memory for one in processes for memory in one.told("added")]
+    done = [job for one in processes for job in one.told("done")]
     assert len(added) == len(set(added)) == len(done) == len(set(done)) == total
-    assert [one.told("found") for one in colleagues] == [[str(total)]] * many
+    assert [one.told("found") for one in processes] == [[str(total)]] * many
     store = FalkorDBStore(FalkorDBClient.from_url(url))
     assert (await store.stats(WORKSPACE)).memories == total
     assert await store.jobs.counts(WORKSPACE) == JobCounts(done=total)

@@ -1,6 +1,6 @@
 """A process of its own on a FalkorDB that others use too: adds memories and finds them, and does the jobs that come with them.
 
-    colleague.py URL NAME COUNT
+    falkordb_process.py URL NAME COUNT
 
 It begins, and looks for everything, when a line on standard input tells it to. It says on standard output what it did.
 """
