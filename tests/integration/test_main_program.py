@@ -12,6 +12,7 @@ import pytest
 
 from zapomni_core import MemoryEngine
 from zapomni_core.testing.embedder import HashingEmbedder
+from zapomni_core.testing.llm_server import LLMServer, vectors
 from zapomni_db import FalkorDBClient
 from zapomni_db.reference import ReferenceStore
 
@@ -71,6 +72,16 @@ def test_what_one_process_stores_the_next_one_finds(main_program, graph):
     (hit,) = found["structuredContent"]["results"]
     assert hit["text"] == "The ferry leaves at nine."
     assert stats["structuredContent"]["statistics"]["total_memories"] == 1
+
+
+def test_a_host_and_a_model_of_ollama_make_the_vectors(main_program, graph):
+    with LLMServer(vectors(64)) as ollama:
+        variables = graph | {"OLLAMA_HOST": ollama.url, "EMBEDDING_MODEL": "wise", "NO_PROXY": "127.0.0.1"}
+        added, stats = answers(
+            main_program, variables, ("add_memory", {"text": "The ferry leaves at nine."}), ("get_stats", {})
+        )
+    assert added["structuredContent"]["status"] == "success"
+    assert "ollama" in stats["content"][0]["text"]
 
 
 async def test_an_engine_on_a_client_keeps_memories_in_its_graph(falkordb_server, graph):
