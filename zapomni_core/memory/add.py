@@ -16,6 +16,7 @@ from zapomni_core.memory.content import KnownMetadata, indexed_text, key_of, rea
 from zapomni_core.memory.reindex import embed_pending, embed_soon
 from zapomni_core.telemetry import timed
 from zapomni_core.text.chunks import Chunk, chunk
+from zapomni_core.text.plural import counted
 from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.records import Added, Extraction, NewChunk, NewJob, NewMemory
 
@@ -35,8 +36,6 @@ LONGEST_INLINE = 2000
 
 T = TypeVar("T")
 Write = Callable[[NewMemory], Awaitable[Added]]
-IfAway = Callable[[ProcessingError], tuple[NewJob, ...]]
-"""Called with the failure of the embedder; returns the jobs that embed later."""
 _Part = tuple[Chunk, str]
 """A chunk of a text, and its text as the search sees it."""
 
@@ -69,40 +68,33 @@ async def add_text(
     later = not is_memory and engine.does_jobs(EMBED)
     if later:
         jobs = (*jobs, embed_soon())
-    not_embedded = ""
 
-    def if_away(error: ProcessingError) -> tuple[NewJob, ...]:
-        nonlocal later, not_embedded
-        if engine.memories.vectors is None:
-            raise error
-        log_failure(log, "stored_without_vectors", error)
-        later, not_embedded = engine.keeps_jobs, without_paths(str(error))
-        return (embed_soon(),) if later else ()
-
-    async def add(embedder: Embedder) -> Added:
-        memory = await prepare(
-            text,
-            metadata,
-            embedder,
-            kind=kind,
-            embed=is_memory,
-            if_away=if_away,
-            replaces=replaces,
-            extraction=extraction,
-            jobs=jobs,
-            by=engine.by,
+    async def add(embedder: Embedder) -> Stored:
+        prepared = partial(
+            prepare, text, metadata, embedder, kind=kind, replaces=replaces, extraction=extraction, by=engine.by
         )
+        not_embedded = ""
+        try:
+            memory = await prepared(embed=is_memory, jobs=jobs)
+        except ProcessingError as error:
+            if engine.memories.vectors is None:
+                raise
+            log_failure(log, "stored_without_vectors", error)
+            not_embedded = without_paths(str(error))
+            memory = await prepared(embed=False, jobs=(*jobs, embed_soon()) if engine.keeps_jobs else jobs)
         with _phase("store", kind):
-            return await with_progress(write(memory), len(memory.chunks) + 2, "writing")
+            added = await with_progress(write(memory), len(memory.chunks) + 2, "writing")
+        return Stored(added, not_embedded if added.outcome == "stored" else "")
 
-    added = await engine.with_embedder(add)
-    if later:
-        engine.look_for_jobs(added.job_ids)
-    elif added.job_ids:
+    stored = await engine.with_embedder(add)
+    job_ids = stored.added.job_ids
+    if later or stored.not_embedded:
+        engine.look_for_jobs(job_ids)
+    elif job_ids:
         engine.look_for_jobs()
     if not is_memory and not later:
         await _embed_now(engine)
-    return Stored(added, not_embedded if added.outcome == "stored" else "")
+    return stored
 
 
 async def prepare(
@@ -112,7 +104,6 @@ async def prepare(
     *,
     kind: str = "memory",
     embed: bool = True,
-    if_away: IfAway | None = None,
     replaces: str | None = None,
     extraction: Extraction | None = None,
     jobs: tuple[NewJob, ...] = (),
@@ -125,13 +116,7 @@ async def prepare(
     known = read_metadata(metadata, kind)
     with _phase("chunking", kind):
         parts = await _computed(partial(_parts, text, known, embedder), text, 0, "cutting into chunks")
-    vectors: Vector | Sequence[None] = [None] * len(parts)
-    try:
-        vectors = await _vectors(embedder, parts) if embed else vectors
-    except ProcessingError as error:
-        if if_away is None:
-            raise
-        jobs = (*jobs, *if_away(error))
+    vectors: Vector | Sequence[None] = await _vectors(embedder, parts) if embed else [None] * len(parts)
     with _phase("analysis", kind):
         chunks = await _computed(partial(_analysed, parts, vectors), text, len(parts) + 1, "reading the words")
     return NewMemory(
@@ -211,7 +196,7 @@ async def _vectors(embedder: Embedder, parts: Sequence[_Part]) -> "Vector":
 
     async def report(done: int, total: int) -> None:
         limit.reschedule(loop.time() + EMBEDDING_SECONDS)
-        await report_progress(done + 1, total + 3, f"embedded {done} of {total} chunks")
+        await report_progress(done + 1, total + 3, f"embedded {done} of {counted(total, 'chunk')}")
 
     try:
         with timed("embedding"), call_limit(CALL_SECONDS):

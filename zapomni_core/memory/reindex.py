@@ -12,6 +12,7 @@ from zapomni_core.embedding.weight import weight_of
 from zapomni_core.errors import ConfigurationError, EmbedderUnavailableError, ProcessingError
 from zapomni_core.jobs.kinds import EMBED, JobProgress, Postpone
 from zapomni_core.memory.content import KnownMetadata, indexed_text
+from zapomni_core.text.plural import counted
 from zapomni_core.text.terms import VERSION, terms
 from zapomni_db.errors import EmbedderMismatchError
 from zapomni_db.records import ChunkFound, Job, NewJob
@@ -216,7 +217,7 @@ class EmbedPending:
     async def run(self, engine: "MemoryEngine", job: Job, progress: JobProgress) -> Mapping[str, Any]:
 
         async def tell(done: int, total: int) -> None:
-            await progress(done / total, f"embedded {done} of {total} chunks")
+            await progress(done / total, f"embedded {done} of {counted(total, 'chunk')}")
 
         memories, workspace = engine.memories, engine.workspace
         try:

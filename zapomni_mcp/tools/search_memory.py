@@ -93,7 +93,7 @@ def _heading(hit: SearchHit) -> str:
 def _structured(result: SearchResult) -> SearchMemoryResponse:
     return SearchMemoryResponse(
         status="degraded" if result.degraded else "success",
-        message=result.degraded or headline(result),
+        message=result.degraded or headline(result).rstrip(":"),
         count=len(result.hits),
         confidence=round(result.confidence, 2),
         verdict=result.verdict,

@@ -87,7 +87,7 @@ async def test_the_structured_answer_has_everything_and_meets_its_schema(tool):
     record = checked(tool, await tool.execute({"query": "Who keeps bees?"}))
     assert record | {"processing_time_ms": 0} == {
         "status": "success",
-        "message": "Found 1 result (good match) among 1,234 memories in workspace 'default':",
+        "message": "Found 1 result (good match) among 1,234 memories in workspace 'default'",
         "processing_time_ms": 0,
         "count": 1,
         "confidence": 0.9,
@@ -172,7 +172,11 @@ async def test_the_first_line_says_how_far_the_hits_can_be_trusted(tool, result,
     answer = await tool.execute({"query": "bees"})
     assert text_of(answer).split("\n\n")[0] == headline
     record = checked(tool, answer)
-    assert (record["message"], record["verdict"], record["count"]) == (headline, result.verdict, len(result.hits))
+    assert (record["message"], record["verdict"], record["count"]) == (
+        headline.rstrip(":"),
+        result.verdict,
+        len(result.hits),
+    )
 
 
 async def test_a_degraded_search_says_what_was_not_searched(tool):
