@@ -26,7 +26,7 @@ def _plain(
     if "$ref" in schema:
         name = schema["$ref"].removeprefix("#/$defs/")
         if name in above:
-            raise ContractError(f"'{name}' contains itself, which no client can be told; use a model of limited depth")
+            raise ContractError(f"'{name}' contains itself, which clients cannot resolve; use a model of limited depth")
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         return _plain({**definitions[name], **beside}, definitions, (*above, name), without)
 

@@ -10,7 +10,7 @@ _SHAPE = "falkordb://[user:password@]host[:port][/graph]"
 
 
 class FalkorDBAddress(NamedTuple):
-    """Where a graph is: `falkordb://[user:password@]host[:port][/graph]`, or `falkordbs://` for TLS."""
+    """The address of a graph: `falkordb://[user:password@]host[:port][/graph]`, or `falkordbs://` for TLS."""
 
     host: str
     port: int = _PORT

@@ -1,4 +1,4 @@
-"""What extractors read and agents state, checked and in the form in which every store keeps it. Pure."""
+"""Results of extractors and facts of agents, checked and in the form in which every store keeps them. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -118,7 +118,7 @@ def checked_facts(
 
 
 def evidence_of(text: Text, subject: str, target: str, quote: str) -> Span:
-    """Where a text says a fact of two entities, given by their keys."""
+    """The place in a text that states a fact of two entities, given by their keys."""
     place = text.quote(quote) if quote.strip() else None
     return place or text.sentence(subject, target)
 
@@ -263,7 +263,7 @@ def _micros(field: str, moment: datetime | None) -> int | None:
 def extractions_of(
     readers: Iterable[str], mentions: Iterable[Sequence[Any]], said: Iterable[Sequence[Any]]
 ) -> tuple[Extraction, ...]:
-    """What extractors read in a memory and, as the extractor STATED, what agents stated of it.
+    """The results of extractors for a memory and, as the extractor STATED, the facts that agents stated.
 
     A mention is an extractor, an entity, a name, a type and spans; a relation is an extractor, two entities, and the other
     fields of `NewRelation` with moments in microseconds.
@@ -317,7 +317,7 @@ NOTHING = Contribution(Counter(), Counter(), Counter(), Counter())
 
 
 def contribution_of(mentions: Iterable[tuple[Any, Any, Iterable[Sequence[int]]]]) -> Contribution:
-    """What these mentions of a memory add: each is an entity, a spelling of it, and its places.
+    """The contribution of these mentions of a memory: each is an entity, a spelling of it, and its places.
 
     Two extractors that name the same place name one place.
     """

@@ -8,7 +8,7 @@ from zapomni_db import values
 from zapomni_db.records import Job, JobState, NewJob
 
 KEPT_MICROSECONDS = 7 * 24 * 60 * 60 * 1_000_000
-"""How long a job is kept that is done."""
+"""The time for which a finished job is kept."""
 
 
 class JobRow(NamedTuple):

@@ -40,7 +40,7 @@ class EmbedderIdentity:
 
 @dataclass(frozen=True, slots=True)
 class VectorWeight:
-    """How much the vectors of an embedder count beside words: `cyrillic` says whether also for questions in Cyrillic."""
+    """The weight of the vectors of an embedder beside words; `cyrillic` says whether it holds for questions in Cyrillic too."""
 
     weight: float
     cyrillic: bool = True
@@ -146,7 +146,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What a memory brings along that was kept elsewhere: `MemoryStore.origins` returns it, `NewMemory.origin` takes it.
+    """The identity and history of a memory that was kept elsewhere: `MemoryStore.origins` returns it, `NewMemory.origin` takes it.
 
     `replaced_by` may be the id of a memory that comes later. `role` is that of a message, whose session is the memory's
     conversation; `vector` is a document's own. `extractions` are what extractors read in it and, as the extractor STATED,

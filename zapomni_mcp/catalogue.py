@@ -1,4 +1,4 @@
-"""What a client gets of the tools: their entries in `tools/list`, and the server's instructions. Imports no MCP."""
+"""The catalogue: the tools' entries in `tools/list`, and the server's instructions. Imports no MCP."""
 
 from collections.abc import Iterable
 from typing import Any

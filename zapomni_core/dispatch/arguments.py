@@ -157,8 +157,8 @@ def _describe_forms(error: Any, place: str) -> Iterable[ArgumentProblem]:
         return [ArgumentProblem(place or "arguments", f"must be {' or '.join(types)}")]
     tags = [one for problems in near for one in problems if one.validator == "const"]
     if len(tags) == len(near) > 1 and len({tuple(one.absolute_path) for one in tags}) == 1:
-        told = ".".join(map(str, tags[0].absolute_path))[:_LONGEST_PLACE]
-        return [ArgumentProblem(told or "arguments", _rule("enum", [one.validator_value for one in tags]))]
+        place = ".".join(map(str, tags[0].absolute_path))[:_LONGEST_PLACE]
+        return [ArgumentProblem(place or "arguments", _rule("enum", [one.validator_value for one in tags]))]
     return _describe(min(near, key=lambda problems: (any(one in tags for one in problems), len(problems)))[0])
 
 

@@ -43,7 +43,7 @@ Confidence = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """How to use an embedder. The defaults suit an embedder that nobody has tuned.
+    """How to use an embedder. The defaults suit an embedder that was not tuned.
 
     The embedder itself puts the prefixes before the texts, and cuts what is longer than `longest_characters`. A chunk's score
     is that of its words, plus `vector_weight` times its cosine, plus `author_bonus` where the question names its author.

@@ -1,11 +1,11 @@
-"""What is known of embedding models by their names: the prefixes that they were trained with."""
+"""Known embedding models by name: the prefixes that they were trained with."""
 
 import re
 from typing import NamedTuple
 
 
 class Prefixes(NamedTuple):
-    """What stands before a question and before a passage."""
+    """The prefixes of questions and passages."""
 
     query: str = ""
     passage: str = ""

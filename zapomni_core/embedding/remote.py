@@ -41,7 +41,7 @@ INSTEAD_OF_NOTHING = "."
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProtocol:
-    """How a provider takes texts, and where a reply has their vectors.
+    """The format of a provider's requests, and the place of the vectors in its replies.
 
     `rows_of` raises LookupError or TypeError if a reply does not follow the protocol.
     """

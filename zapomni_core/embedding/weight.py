@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 (Russian)
-"""The weight of the vectors of an embedder that nobody has tuned: measured once, with a few questions and answers.
+"""The weight of the vectors of an embedder that was not tuned: measured once, with a few questions and answers.
 
 A score is the words plus `g` times the cosine, so `g` depends on how a model spreads its cosines. What misleads a model in
 conversations is the echo of a question, so `g = .5 / D`, where D is how much closer a question is to itself asked in other

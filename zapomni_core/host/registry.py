@@ -285,7 +285,7 @@ def _advice(tool: CheckedTool) -> Iterator[str]:
 
 
 def _mangled(schema: Mapping[str, Any], place: str) -> Iterator[str]:
-    """What some clients refuse, or turn into a string, in an input schema and everything below it."""
+    """Parts of an input schema that some clients refuse, or turn into a string."""
     where = f"'{place}'" if place else "input_schema"
     for keyword in MANGLED:
         if keyword in schema:

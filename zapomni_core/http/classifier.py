@@ -113,7 +113,7 @@ class ErrorClassifier:
     """
 
     subject: ClassVar[str]
-    """What is called: messages begin with it."""
+    """The name of the service, with which messages begin."""
     error: ClassVar[type[ProviderUnavailableError]]
     """The exception for a failure."""
 
@@ -258,7 +258,7 @@ class ErrorClassifier:
         return self._failure("TIMEOUT", message, self._faster(), transient=True)
 
     def _faster(self) -> str:
-        """What to do about a model that is too slow."""
+        """The next step for a model that is too slow."""
         return f"Use a faster model, or raise {self._endpoint.variable('timeout_seconds')}."
 
     def _malformed(self, *, misdirected: bool) -> ProviderFailure:
@@ -281,7 +281,7 @@ class ErrorClassifier:
         return self._failure("REQUEST_REFUSED", message, self._fitting(), misdirected=misdirected)
 
     def _fitting(self) -> str:
-        """What to do about a request that is refused."""
+        """The next step for a request that is refused."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Where a provider is, the key for it, and how long and how often it is called."""
+"""The address of a provider, its key, and the limits of calls."""
 
 from dataclasses import dataclass, field
 from typing import Literal, Self

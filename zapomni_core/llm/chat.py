@@ -1,4 +1,4 @@
-"""How providers take a question, and where their replies have the answer's text."""
+"""The formats of providers: their requests, and the place of the answer in their replies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ log = logging.getLogger("zapomni.memory")
 
 PROGRESS_SECONDS = 0.9  # more often than the call's own heartbeat
 EMBEDDING_SECONDS = 20.0
-"""How long a memory waits for a batch of the embedder before it is stored without vectors."""
+"""The time that a memory waits for a batch of the embedder before it is stored without vectors."""
 CALL_SECONDS = 5.0
 """The same for a request of an embedder on the network."""
 LONGEST_INLINE = 2000

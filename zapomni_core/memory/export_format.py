@@ -76,7 +76,7 @@ class EmbedderLine(_Line):
 
 
 class Counts(_Line):
-    """How much there was when the export began. Waiting jobs are not in the file."""
+    """The counts when the export began. Waiting jobs are not in the file."""
 
     memories: int
     deleted: int
@@ -85,7 +85,7 @@ class Counts(_Line):
 
     @property
     def all_memories(self) -> int:
-        """How many memories are in the file, if none was added or purged meanwhile."""
+        """The number of memories in the file, if none was added or purged meanwhile."""
         return self.memories + self.deleted + self.replaced
 
 
@@ -154,7 +154,7 @@ class MemoryLine(_Line):
         return self
 
     def origin(self, replaced_by: str | None) -> Origin:
-        """What the memory brings along, replaced by a memory that may have another id where it comes to."""
+        """The origin of the memory; its replacement may have another id in the target."""
         events = tuple(Event(one.at, one.what, one.by) for one in self.history)
         return Origin(
             id=self.id,

@@ -28,7 +28,7 @@ BATCH = 128
 SAMPLE = 16
 """Chunks that are embedded to estimate the time of all."""
 PATIENCE_SECONDS = 600.0
-"""How long a rate limit is waited for, between two steps."""
+"""The longest wait for a rate limit, between two steps."""
 
 
 @dataclass(frozen=True, slots=True)

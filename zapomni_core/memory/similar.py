@@ -15,7 +15,7 @@ log = logging.getLogger("zapomni.similar")
 
 NEAREST = 5
 SECONDS = 2.0
-"""How long the answer to an add waits for this."""
+"""The time that the answer to an add waits for this."""
 
 
 async def find_similar(engine: "MemoryEngine", memory: NewMemory, memory_id: str) -> str | None:

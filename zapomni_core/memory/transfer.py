@@ -51,7 +51,7 @@ OnProgress = Callable[[int, int], Awaitable[None]]
 
 @dataclass(slots=True)
 class Exported:
-    """What was written: the header, and how many memories and sessions."""
+    """The result of an export: the header, and the numbers of memories and sessions."""
 
     header: Header
     memories: int = 0
@@ -115,7 +115,7 @@ async def _memories(store: "MemoryStore", workspace: str) -> AsyncIterator[tuple
 
 @dataclass(slots=True)
 class Imported:
-    """What became of a file so far. `existing` memories were there already, by their id or as an equal memory."""
+    """The progress of an import. `existing` memories were there already, by their id or as an equal memory."""
 
     header: Header | None = None
     stored: int = 0
@@ -124,7 +124,7 @@ class Imported:
 
     @property
     def memories(self) -> int:
-        """How many memories were read and dealt with."""
+        """The number of memories that were processed."""
         return self.stored + self.existing
 
 

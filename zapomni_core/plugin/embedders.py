@@ -1,4 +1,4 @@
-"""What an embedder needs: the protocol, what it says of itself, and what embedders share."""
+"""Names for embedders: the protocol, the identity, the profile, and shared functions."""
 
 from zapomni_core.embedding import Embedder, OnBatch, Profile, guess_tokens, in_batches
 from zapomni_core.embedding.models import Prefixes, prefixes_of

@@ -9,6 +9,6 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def waiting(seconds: float) -> str:
-    """How long to wait, in whole seconds: `1 second`, `3000 seconds`."""
+    """A waiting time in whole seconds: `1 second`, `3000 seconds`."""
     whole = math.ceil(seconds)
     return f"{whole} second" if whole == 1 else f"{whole} seconds"

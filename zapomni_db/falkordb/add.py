@@ -199,6 +199,6 @@ def terms_of(workspace: str, terms: Sequence[str]) -> tuple[list[str], str]:
 
 
 def count_in(words: str, name: str) -> int:
-    """How often a term is in a chunk."""
+    """The number of times that a term occurs in a chunk."""
     at = words.find(f" {name}:")
     return int(words[at + len(name) + 2 : words.index(" ", at + 1)]) if at >= 0 else 0

@@ -15,7 +15,7 @@ _OF_MEMORY = ("kind", "source", "author", "conversation", "role", "tags", "times
 FOUND = "m.id AS memory_id, " + ", ".join(
     [*(f"c.{name} AS {name}" for name in _OF_CHUNK), *(f"m.{name} AS {name}" for name in _OF_MEMORY)]
 )
-"""What `found` reads of a chunk c and its memory m."""
+"""The columns that `found` reads of a chunk c and its memory m."""
 _FIND = f"""
 UNWIND $uids AS uid MATCH (c:Chunk {{uid: uid}}) WITH c, uid MATCH (m:Memory {{uid: c.memory}}) RETURN uid, {FOUND}
 """

@@ -37,7 +37,7 @@ class ConflictError(DatabaseError):
 
 
 class ServerInfo(NamedTuple):
-    """What a server says of itself. `warnings` are sentences about acknowledged writes that it may lose."""
+    """Versions and memory of a server. `warnings` are sentences about acknowledged writes that it may lose."""
 
     redis_version: str
     falkordb_version: str
@@ -122,7 +122,7 @@ class FalkorDBClient:
                 log.warning("store_may_lose_memories", extra={"problem": problem})
 
     async def info(self) -> ServerInfo:
-        """What the server says of itself now; StoreUnavailableError where it is no FalkorDB, or one that is too old."""
+        """The server's versions, memory and warnings; StoreUnavailableError if it is not a FalkorDB, or too old."""
         about = await self.command("INFO")
         version = await self._module_version(about)
         if version < OLDEST_MODULE:
@@ -216,7 +216,7 @@ class LostError(StoreUnavailableError):
 
 
 class _Translation(NamedTuple):
-    """What a driver's error means. `is_unknown`: a write may have been carried out nevertheless."""
+    """The translation of a driver's error. `is_unknown`: a write may have been carried out nevertheless."""
 
     types: type[Exception] | tuple[type[Exception], ...]
     pattern: str
@@ -290,7 +290,7 @@ def _dotted(version: tuple[int, ...]) -> str:
 
 
 def _warnings(about: Mapping[str, Any], fsync: str) -> tuple[str, ...]:
-    """What keeps the server from keeping every acknowledged write, a sentence each."""
+    """The reasons for which the server may lose acknowledged writes, a sentence each."""
     if not int(about.get("aof_enabled", 0)):
         return (
             (

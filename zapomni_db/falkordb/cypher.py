@@ -1,4 +1,4 @@
-"""How values are written into Cypher, and how they come back. FalkorDB takes parameters as text before the statement."""
+"""Converts values to Cypher and back. FalkorDB takes parameters as text before the statement."""
 
 import math
 import re

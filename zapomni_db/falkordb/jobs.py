@@ -81,7 +81,7 @@ _MOST_PRUNED = 100  # at a time: other writers wait for it
 
 
 def _properties(workspace: str, new: NewJob, place: int) -> dict[str, Any]:
-    """What a new job is made of. Its moments are the server's; its number, the order in which jobs came, this machine's."""
+    """The properties of a new job. Its moments come from the server's clock, its number from this machine's."""
     created = time.time_ns()
     row = JobRow.new(workspace, new, created // 1000)
     ws, queue = workspace_id(workspace), _queue(workspace, row.kind)
@@ -135,21 +135,21 @@ class FalkorDBJobs:
     async def renew(
         self, job_id: str, worker: str, lease_seconds: float, progress: float | None = None, message: str = ""
     ) -> bool:
-        told: dict[str, Any] = {} if progress is None else {"progress": float(progress)}
+        changes: dict[str, Any] = {} if progress is None else {"progress": float(progress)}
         if message:
-            told["message"] = values.check_text("message", message)
-        return await self._change(_RENEW, job_id, worker, lease=_micros(lease_seconds), changes=told)
+            changes["message"] = values.check_text("message", message)
+        return await self._change(_RENEW, job_id, worker, lease=_micros(lease_seconds), changes=changes)
 
     async def finish(self, job_id: str, worker: str, result: Mapping[str, Any]) -> bool:
-        told = {"progress": 1.0, "message": "", "error": "", "result": values.to_json("result", dict(result))}
-        return await self._change(_FINISH, job_id, worker, changes={"state": "done", **told})
+        changes = {"progress": 1.0, "message": "", "error": "", "result": values.to_json("result", dict(result))}
+        return await self._change(_FINISH, job_id, worker, changes={"state": "done", **changes})
 
     async def fail(self, job_id: str, worker: str, error: str, retry_at: datetime | None) -> bool:
-        told = {"error": values.check_text("error", error), "postponed_since": None}
+        changes = {"error": values.check_text("error", error), "postponed_since": None}
         if retry_at is None:
-            return await self._change(_FAIL, job_id, worker, changes={"state": "failed", **told})
+            return await self._change(_FAIL, job_id, worker, changes={"state": "failed", **changes})
         due = values.checked_micros("retry_at", retry_at)
-        return await self._change(_REQUEUE, job_id, worker, due=due, changes=told)
+        return await self._change(_REQUEUE, job_id, worker, due=due, changes=changes)
 
     async def release(self, job_id: str, worker: str, not_before: datetime | None = None, error: str = "") -> bool:
         values.check_text("error", error)

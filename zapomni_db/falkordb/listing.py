@@ -79,7 +79,7 @@ def _place(found: list[Any], order: Order) -> str:
 
 
 def _position(after: str, order: Order) -> dict[str, int]:
-    """Where the page before ended; empty for the first page."""
+    """The position at which the previous page ended; empty for the first page."""
     if not after:
         return {}
     names = ("seq",) if order == "inserted" else ("moment", "seq")

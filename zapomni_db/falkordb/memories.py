@@ -204,7 +204,7 @@ def talk_of(workspace: str, row: Row) -> str | None:
 
 
 def entries_of(workspace: str, row: Row) -> list[str]:
-    """What filters find a memory by."""
+    """The entries by which filters find a memory."""
     return facets_of(
         filter_entries.entries_of(
             workspace,
@@ -341,7 +341,7 @@ async def read(client: FalkorDBClient, workspace: str, match: str, parameters: M
 
 
 async def history(client: FalkorDBClient, workspace: str, memory_id: str) -> list[Event]:
-    """What happened to a memory."""
+    """The events of a memory."""
     found = await client.read(_HISTORY, {"uid": memory_uid(workspace, memory_id)})
     return [Event(values.from_micros(at), what, by) for at, what, by in found]
 

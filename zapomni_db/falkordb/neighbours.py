@@ -63,7 +63,7 @@ async def beside(client: FalkorDBClient, ws: str, memories: Mapping[Turn, str]) 
 
 
 async def _sizes(client: FalkorDBClient, ws: str, talks: set[str]) -> dict[str, int]:
-    """How many turns conversations have."""
+    """The number of turns of each conversation."""
     if not talks:
         return {}
     found = await client.read(_SIZES, {"talks": list(talks), "live": state_of(ws, "live")})

@@ -26,7 +26,7 @@ async def add_all(tx: Transaction, new: Sequence[NewMemory]) -> list[Added]:
 
 
 async def read(client: FalkorDBClient, workspace: str, memory_ids: Sequence[str]) -> list[Origin]:
-    """What memories bring along, of those that are there."""
+    """The origins of those of these memories that are there."""
     uids = [memory_uid(workspace, memory_id) for memory_id in memory_ids]
     return [
         Origin(

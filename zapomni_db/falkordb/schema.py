@@ -13,7 +13,7 @@ VERSION = 1
 """Of the schema; a graph of a newer one is refused."""
 
 READY_SECONDS = 120.0
-"""How long to wait for indexes that are being built, or for another process that migrates."""
+"""The time to wait for indexes that are being built, or for another process that migrates."""
 LEASE_SECONDS = 60
 _PAUSE = 0.05
 

@@ -67,7 +67,7 @@ class Chunk(NamedTuple):
 
 
 async def term_counts(client: FalkorDBClient, name: str, terms: Sequence[str]) -> TermCounts:
-    """How many live chunks there are, and how many hold each term."""
+    """The number of live chunks, and of those that hold each term."""
     workspace = await read_workspace(client, workspace_id(name))
     counted = await asyncio.gather(*[client.read(_HOLDING, {"term": term_name(name, term)}) for term in terms])
     return TermCounts(workspace.chunks, tuple(rows[0][0] for rows in counted))
@@ -93,7 +93,7 @@ class Search:
     question: Question
 
     async def candidates(self) -> Candidates:
-        """What the store proposes."""
+        """The candidates that the store proposes."""
         by_words, by_vector, matching, pending = await asyncio.gather(
             self._by_words(), self._by_vector(), self._matching(), self._pending()
         )
@@ -131,10 +131,10 @@ class Search:
         return sorted(found.values(), key=merit, reverse=True)[: self.question.by_terms + 1]
 
     def _weights(self) -> dict[str, float]:
-        """How much each of the question's words tells that the workspace has, the most telling first."""
+        """The idf of each of the question's terms that the workspace has, the rarest first."""
         counts = self.question.counts
-        told = sorted(zip(counts.holding, self.question.terms, strict=True))
-        return {term_name(self.name, term): idf(counts.chunks, holding) for holding, term in told if holding}
+        rarest = sorted(zip(counts.holding, self.question.terms, strict=True))
+        return {term_name(self.name, term): idf(counts.chunks, holding) for holding, term in rarest if holding}
 
     async def _holding(self, weights: Mapping[str, float]) -> list[tuple[Rows, float]]:
         """Chunks that hold words, and what that adds to their scores.
@@ -155,7 +155,7 @@ class Search:
         return found
 
     def _few(self) -> int:
-        """How many words, the rarest first, few enough chunks hold together; at least one."""
+        """The number of terms, the rarest first, that few enough chunks hold together; at least one."""
         sums = np.cumsum(sorted(filter(None, self.question.counts.holding)))
         return max(1, int(np.count_nonzero(sums <= MOST_POSTINGS)))
 
@@ -177,13 +177,13 @@ class Search:
         return [number for (number,) in found]
 
     async def _matching(self) -> int:
-        """How many memories meet the filter."""
+        """The number of memories that meet the filter."""
         if not self.question.wanted:
             return self.workspace.memories
         return await self._count(_MATCHING, "m", {"live": state_of(self.ws, "live")})
 
     async def _pending(self) -> int:
-        """How many chunks that meet the filter have no vector."""
+        """The number of chunks that meet the filter and have no vector."""
         return await self._count(_PENDING, "c", {"ws": self.ws})
 
     async def _count(self, statement: str, node: str, parameters: Mapping[str, Any]) -> int:
@@ -227,7 +227,7 @@ def _summed(found: Sequence[tuple[Rows, float]]) -> tuple[Rows, Any]:
 
 
 def _links(near: Beside, known: Mapping[int, Chunk]) -> list[tuple[str, int, str]]:
-    """Who stands beside whom, of those whose chunks are known."""
+    """The links between neighbours whose chunks are known."""
     ids = {one.first_chunk: one.memory_id for one in known.values()}
     return [
         (ids[first_chunk], offset, ids[turn.first_chunk])

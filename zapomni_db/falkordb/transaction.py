@@ -1,4 +1,4 @@
-"""Transactions: what a write reads, computes and writes counts only if nobody else wrote to the workspace meanwhile.
+"""Optimistic transactions: a write takes effect only if no other process wrote to the workspace since it began to read.
 
 FalkorDB's unit is the statement, so a transaction collects its writes and sends them as one, which does nothing unless the
 workspace still has the version that was read before. Otherwise the work is done again from the start. So a write that is sent
@@ -122,9 +122,9 @@ class Transaction:
         self.workspace = workspace
         self.now = time.time_ns() // 1000
         self.state: dict[str, Any] = {}
-        """What the parts of a store remember while the transaction lasts."""
+        """State of the store's parts for the duration of the transaction."""
         self.before_commit: list[Callable[[], Awaitable[None]]] = []
-        """What those parts write at the end."""
+        """Hooks of those parts that write at the end."""
         self.client = client
         self._before = workspace.version
         self._writes: dict[str, list[Mapping[str, Any]]] = {}
@@ -146,7 +146,7 @@ class Transaction:
         self._is_changed = True
 
     async def is_outdated(self) -> bool:
-        """Whether somebody else wrote to the workspace since it began, so that what it read may not fit together."""
+        """Whether another process wrote to the workspace since it began, so that its reads may be inconsistent."""
         return (await read_workspace(self.client, self.ws)).version != self._before
 
     async def commit(self) -> bool:

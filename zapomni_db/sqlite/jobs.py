@@ -143,7 +143,7 @@ def _change(connection: apsw.Connection, uid: str, worker: str, /, **changes: An
 def _renew(
     connection: apsw.Connection, uid: str, worker: str, lease_seconds: float, progress: Mapping[str, Any]
 ) -> bool:
-    """Hold a job for longer, and keep what was told of its progress."""
+    """Extend the lease on a job, and record its progress."""
     return _change(connection, uid, worker, due_at=now() + _micros(lease_seconds), **progress)
 
 
@@ -259,25 +259,27 @@ class SQLiteJobs:
     async def renew(
         self, job_id: str, worker: str, lease_seconds: float, progress: float | None = None, message: str = ""
     ) -> bool:
-        told: dict[str, Any] = {} if progress is None else {"progress": float(progress)}
+        changes: dict[str, Any] = {} if progress is None else {"progress": float(progress)}
         if message:
-            told["message"] = values.check_text("message", message)
-        return await self._threads.write(lambda connection: _renew(connection, job_id, worker, lease_seconds, told))
+            changes["message"] = values.check_text("message", message)
+        return await self._threads.write(lambda connection: _renew(connection, job_id, worker, lease_seconds, changes))
 
     async def finish(self, job_id: str, worker: str, result: Mapping[str, Any]) -> bool:
-        told = {"progress": 1.0, "message": "", "error": "", "result": values.to_json("result", dict(result))}
+        changes = {"progress": 1.0, "message": "", "error": "", "result": values.to_json("result", dict(result))}
         return await self._threads.write(
-            lambda connection: _change(connection, job_id, worker, state="done", worker="", due_at=None, **told)
+            lambda connection: _change(connection, job_id, worker, state="done", worker="", due_at=None, **changes)
         )
 
     async def fail(self, job_id: str, worker: str, error: str, retry_at: datetime | None) -> bool:
-        told = {"error": values.check_text("error", error), "postponed_since": None}
+        changes = {"error": values.check_text("error", error), "postponed_since": None}
         if retry_at is None:
             return await self._threads.write(
-                lambda connection: _change(connection, job_id, worker, state="failed", worker="", due_at=None, **told)
+                lambda connection: _change(
+                    connection, job_id, worker, state="failed", worker="", due_at=None, **changes
+                )
             )
         due = values.checked_micros("retry_at", retry_at)
-        return await self._threads.write(lambda connection: _requeue(connection, job_id, worker, due, **told))
+        return await self._threads.write(lambda connection: _requeue(connection, job_id, worker, due, **changes))
 
     async def release(self, job_id: str, worker: str, not_before: datetime | None = None, error: str = "") -> bool:
         values.check_text("error", error)

@@ -232,7 +232,7 @@ def _read(connection: apsw.Connection, row: Row) -> Memory:
 
 
 def role_of(connection: apsw.Connection, number: int) -> str:
-    """Who said a message; empty for other memories."""
+    """The speaker of a message; empty for other memories."""
     return one(connection, "SELECT role FROM message WHERE memory = ?", number) or ""
 
 

@@ -21,7 +21,7 @@ def add_all(connection: apsw.Connection, workspace: str, new: Sequence[NewMemory
 
 
 def read(connection: apsw.Connection, workspace: str, uids: Sequence[str]) -> list[Origin]:
-    """What memories bring along, of those that are there."""
+    """The origins of those of these memories that are there."""
     found = [memories.find(connection, workspace, uid) for uid in uids]
     return [_read(connection, row) for row in found if row]
 

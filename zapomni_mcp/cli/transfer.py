@@ -118,7 +118,7 @@ def _check_not_store(target: Path, location: str) -> None:
 
 @contextmanager
 def _writer(context: CommandContext, target: Path | None) -> Iterator[Callable[[bytes], object]]:
-    """What writes a line. A file is in its place only when it is complete, and only its owner can read it."""
+    """A function that writes a line. A file appears only when it is complete, and only its owner can read it."""
     if target is None:
         yield lambda line: context.out.exact(line.decode().removesuffix("\n"))
         return

@@ -142,7 +142,7 @@ class Statistics(BaseModel):
     jobs: dict[str, int] = Field(default_factory=dict, description="Jobs by state, if there ever was one.")
     llm: str = Field(default="", description="The language model, if one is asked.")
     unread_memories: int = Field(default=0, description="Not read for entities, if a model reads them.")
-    degraded: list[str] = Field(default_factory=list, description="What does not work, a sentence each.")
+    degraded: list[str] = Field(default_factory=list, description="The parts that do not work, a sentence each.")
 
 
 class GetStatsResponse(SuccessResponse):

@@ -64,9 +64,9 @@ class RestoreMemoryTool(MemoryTool[MemoryIdRequest]):
     async def _answer(self, request: MemoryIdRequest) -> dict[str, Any]:
         memory = await self.core_engine.restore_memory(request.memory_id)
         headline, why = _became_of(memory, request.memory_id)
-        told = f"{headline}: {preview(memory.text)}"
+        line = f"{headline}: {preview(memory.text)}"
         message = f"{headline}. {why}".rstrip()
-        return answer("\n".join([told, *([why] if why else ()), f"ID: {memory.id}"]), _structured(memory, message))
+        return answer("\n".join([line, *([why] if why else ()), f"ID: {memory.id}"]), _structured(memory, message))
 
 
 def _became_of(memory: Memory, asked: str) -> tuple[str, str]:

@@ -82,14 +82,14 @@ def _place(begin: int, end: int, total: int) -> str:
 def _others(metadata: Mapping[str, Any]) -> list[str]:
     """The rest of the metadata, in short, as far as there is room; the structured answer has all of it."""
     rest = [(key, value) for key, value in metadata.items() if key not in ("source", "author", "tags")]
-    told: list[str] = []
+    lines: list[str] = []
     for key, value in rest:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        told.append(_short(f"{key} {text}"))
-        if sum(map(len, told)) > _MOST_METADATA:
+        lines.append(_short(f"{key} {text}"))
+        if sum(map(len, lines)) > _MOST_METADATA:
             break
-    left = len(rest) - len(told)
-    return [*told, f"and {left:,} more in metadata"] if left else told
+    left = len(rest) - len(lines)
+    return [*lines, f"and {left:,} more in metadata"] if left else lines
 
 
 def _short(entry: str) -> str:

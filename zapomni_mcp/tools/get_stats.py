@@ -27,8 +27,10 @@ class GetStatsTool(MemoryTool[GetStatsRequest]):
 
     async def _answer(self, request: GetStatsRequest) -> dict[str, Any]:  # noqa: ARG002 (it has no arguments)
         stats = await self.core_engine.get_stats()
-        told = _statistics(stats)
-        return answer("\n".join(_lines(stats, told)), GetStatsResponse(message=_headline(stats), statistics=told))
+        statistics = _statistics(stats)
+        return answer(
+            "\n".join(_lines(stats, statistics)), GetStatsResponse(message=_headline(stats), statistics=statistics)
+        )
 
 
 def _headline(stats: EngineStats) -> str:
@@ -37,23 +39,23 @@ def _headline(stats: EngineStats) -> str:
     return f"Stats: {memories}, {size} in workspace '{stats.graph_name}'"
 
 
-def _lines(stats: EngineStats, told: Statistics) -> list[str]:
+def _lines(stats: EngineStats, statistics: Statistics) -> list[str]:
     lines = [_headline(stats)]
     if stats.deleted_memories or stats.superseded_memories:
         lines.append(f"Hidden: {stats.deleted_memories:,} deleted, {stats.superseded_memories:,} replaced")
-    lines.append(f"Store: {told.store}; embedder: {format_embedder(stats.embedder)}")
+    lines.append(f"Store: {statistics.store}; embedder: {format_embedder(stats.embedder)}")
     if stats.avg_query_latency_ms is not None:
         lines.append(f"Average search: {stats.avg_query_latency_ms:.0f} ms")
     if stats.jobs:
         lines.append(
             f"Jobs: {stats.jobs.queued:,} queued, {stats.jobs.running:,} running, {stats.jobs.failed:,} failed"
         )
-    if told.llm:
-        lines.append(f"Language model: {told.llm}")
+    if statistics.llm:
+        lines.append(f"Language model: {statistics.llm}")
     if stats.unread_memories:
         unread = counted(stats.unread_memories, "memory", "memories")
         lines.append(f"Not read for entities: {unread}; reprocess_memories lists and queues them")
-    return lines + told.degraded
+    return lines + statistics.degraded
 
 
 def _llm(state: Mapping[str, Any]) -> str:
@@ -71,7 +73,7 @@ def _doing(state: Mapping[str, Any]) -> str:
 
 
 def _degraded(stats: EngineStats) -> list[str]:
-    """What does not work, a sentence each."""
+    """The parts that do not work, a sentence each."""
     failed = [one for one in stats.plugins if one["state"] == "failed"]
     plugins = [f"Plugin {one['name']} failed at {one['stage']}: {one['cause']} (fix: {one['fix']})" for one in failed]
     return [*stats.store_warnings, *plugins]

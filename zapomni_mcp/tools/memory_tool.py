@@ -59,8 +59,8 @@ class MemoryTool(ABC, Generic[RequestT]):
             error = InvalidInputError(joined(map(_problem, problems)))
         response = describe_failure(error, GENERIC)
         if isinstance(error, LLMUnavailableError):
-            told = {"tool": self.name, "code": response.error_code, "cause": error.root_cause}
-            self.logger.warning("language_model_away", extra=told)
+            fields = {"tool": self.name, "code": response.error_code, "cause": error.root_cause}
+            self.logger.warning("language_model_away", extra=fields)
         elif isinstance(error, InvalidInputError):
             problem = problem_of(error, self.input_schema)
             self.logger.warning("validation_error", extra={"tool": self.name, **problem._asdict()})

@@ -55,7 +55,7 @@ class FastembedEmbedder:
         return guess_tokens(text)
 
     def needs_download(self) -> str:
-        """What the first use would download; empty if nothing."""
+        """The download that the first use needs; empty if none."""
         try:
             description = _description_of(self._model_name)
             if not self._settings.folder:
@@ -144,7 +144,7 @@ def _fastembed() -> Any:
 
 
 def _description_of(model: str) -> dict[str, Any]:
-    """What fastembed knows of a model; ProcessingError if it does not know it."""
+    """The description of a model by fastembed; ProcessingError if it does not know it."""
     known = {one["model"].lower(): one for one in _fastembed().TextEmbedding.list_supported_models()}
     if model.lower() not in known:
         nearest = difflib.get_close_matches(model.lower(), known, n=1)

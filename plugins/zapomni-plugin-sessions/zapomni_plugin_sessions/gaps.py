@@ -67,7 +67,7 @@ def workspace_of(workspace: str) -> str:
 
 
 def _gaps(documents: "list[Document]") -> Iterator[Gap]:
-    """What was recorded; anybody may keep a document of another kind there."""
+    """The recorded gaps; documents of other kinds are skipped."""
     from zapomni_core.plugin.sessions import ToolGapReport
 
     for one in documents:

@@ -131,7 +131,7 @@ async def bring(tx: Transaction, row: Row, text: str, extraction: Extraction) ->
 
 
 async def extractions(client: FalkorDBClient, uid: str) -> tuple[Extraction, ...]:
-    """What extractors read in a memory of this uid and, as the extractor STATED, what agents stated of it."""
+    """The results of extractors for a memory of this uid and, as the extractor STATED, the facts that agents stated."""
     readers, mentions, said = await read_speech(client, uid)
     fields = slice(Piece._fields.index("subject"), Piece._fields.index("number"))  # as `extractions_of` takes them
     return given.extractions_of(readers, mentions, [(extractor, *tuple(one)[fields]) for extractor, one in said])

@@ -20,7 +20,7 @@ Spelling = tuple[str, str, str]  # uid of the entity, name, type
 
 @dataclass(slots=True)
 class Uses:
-    """How often a spelling is used: mentions, those of live memories, and their places."""
+    """The uses of a spelling: mentions, those of live memories, and their places."""
 
     uses: int = 0
     live: int = 0
@@ -65,7 +65,7 @@ class EntityNode:
 
 
 class Piece(NamedTuple):
-    """What a memory says of two entities, given by their uids, as evidence of a relation."""
+    """Evidence of a relation in a memory; the entities are given by their uids."""
 
     relation: str
     subject: str
@@ -107,7 +107,7 @@ class RelationNode:
 
 @dataclass(slots=True)
 class Speech:
-    """What one memory says, by extractor, and what it added to the graph before the transaction."""
+    """The contents of one memory, by extractor, and its contribution to the graph before the transaction."""
 
     row: Row
     was_live: bool = False
@@ -136,7 +136,7 @@ class Speech:
         return bool(self.changed) or self.was_live != self.row.is_live
 
     def speaks(self) -> Contribution:
-        """What it adds now."""
+        """Its contribution now."""
         return self.uses() if self.row.is_live and not self.is_gone else NOTHING
 
     def pieces(self) -> list[Piece]:
@@ -167,7 +167,7 @@ class Speech:
         self.evidence.pop(extractor, None)
 
     def uses(self) -> Contribution:
-        """What it mentions now, live or not."""
+        """Its mentions now, live or not."""
         return contribution_of(
             (spelling[0], spelling, spans) for named in self.mentions.values() for spelling, spans in named.items()
         )
@@ -189,7 +189,7 @@ _GROUP = f"MATCH (s:Entity {{uid: $subject}})-[x:REL]->() WHERE x.type = $type R
 
 
 class Subgraph:
-    """What a transaction knows of the graph."""
+    """The part of the graph that a transaction has read."""
 
     def __init__(self, tx: Transaction) -> None:
         self.tx = tx
@@ -199,7 +199,7 @@ class Subgraph:
         self._asked: set[str] = set()  # uids that were looked up
 
     async def speech(self, row: Row) -> Speech:
-        """What a memory says."""
+        """The contents of a memory."""
         if row.uid in self.speeches:
             return self.speeches[row.uid]
         speech = self.speeches[row.uid] = Speech(row)
@@ -256,7 +256,7 @@ Mention = tuple[str, str, str, str, list[Span]]  # extractor, entity, name, type
 
 
 async def read_speech(client: FalkorDBClient, uid: str) -> tuple[list[str], list[Mention], list[tuple[str, Piece]]]:
-    """Who has read a memory, its mentions, and its evidence with the extractors."""
+    """The extractors that have read a memory, its mentions, and its evidence."""
     found = await client.read(_MENTIONS, {"uid": uid})
     readers = found[0][0] if found else None
     mentions = [
@@ -269,7 +269,7 @@ async def read_speech(client: FalkorDBClient, uid: str) -> tuple[list[str], list
 
 
 def subgraph_of(tx: Transaction) -> Subgraph:
-    """What a transaction knows of the graph."""
+    """The part of the graph that a transaction has read."""
     if "graph" not in tx.state:
         tx.state["graph"] = Subgraph(tx)
     found: Subgraph = tx.state["graph"]
@@ -285,7 +285,7 @@ def block_of(ws: str, number: int) -> str:
 
 
 def indexed_words(ws: str, key: str) -> list[str]:
-    """What an entity is found by: each word of its key, and each beginning of one."""
+    """The words by which an entity is found: each word of its key, and each beginning of one."""
     found = []
     for word in words_of(key):
         found.append(indexed_word(ws, word))

@@ -154,7 +154,7 @@ async def _write_relations(graph: Subgraph, speeches: Sequence[Speech], lines: I
 async def _statements(
     graph: Subgraph, speeches: Iterable[Speech], uids: set[str]
 ) -> tuple[dict[str, list[Statement]], dict[int, str]]:
-    """What live memories say of these relations, and the ids of the memories by number."""
+    """The evidence of these relations in live memories, and the ids of the memories by number."""
     tx = graph.tx
     said: dict[str, list[Statement]] = {uid: [] for uid in uids}
     memory_ids = {}

@@ -176,7 +176,7 @@ FROM evidence e CROSS JOIN relation r ON r.id = e.relation WHERE e.memory = ? OR
 
 
 def extractions(connection: apsw.Connection, memory: int) -> tuple[Extraction, ...]:
-    """What extractors read in a memory and, as the extractor STATED, what agents stated of it."""
+    """The results of extractors for a memory and, as the extractor STATED, the facts that agents stated."""
     return given.extractions_of(
         (name for (name,) in rows(connection, _READ_BY, memory)),
         ((*which, values.from_json(spans)) for *which, spans in rows(connection, _MENTIONED, memory)),

@@ -145,7 +145,7 @@ async def mentioned_with(engine: MemoryEngine, starts: list[Entity]) -> list[tup
     ids = {one.id for one in starts}
     if not ids:
         return []
-    # Each pair may be there in both orders; those among the entities themselves are not told.
+    # Each pair may be there in both orders; those among the entities themselves are left out.
     most = 2 * MOST_MENTIONED + len(ids) * (len(ids) - 1)
     _, found = await engine.graph.related(engine.workspace, list(ids), types=[MENTIONED_WITH], limit=most)
     memories: dict[str, set[str]] = {}
