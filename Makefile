@@ -84,7 +84,7 @@ layers: $(STAMP)
 
 # pytest-cov combines what xdist's workers measured; tests/conftest.py says which programs that tests start are measured too.
 suite: $(STAMP)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not clients and not inspector and not soak' --cov --cov-report= tests plugins
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m 'not clients and not inspector and not soak' --cov --cov-report= tests plugins
 	$(call floor,95,zapomni_core/host/registry.py$(comma)zapomni_mcp/tools/*)
 	$(call floor,90,zapomni_core/*)
 	$(call floor,90,zapomni_mcp/*)
