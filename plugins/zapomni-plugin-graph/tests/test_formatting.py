@@ -13,5 +13,5 @@ from zapomni_plugin_graph.formatting import short
         ("", ""),
     ],
 )
-def test_a_quote_is_one_line_and_no_longer_than_asked(text, line):
+def test_a_quote_is_shortened_to_one_line_of_the_requested_length(text, line):
     assert short(text, 20 if " " in text else 10) == line

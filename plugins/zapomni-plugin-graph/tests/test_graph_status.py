@@ -12,23 +12,23 @@ async def ask(app):
     return text_of(answer), answer["structuredContent"]
 
 
-async def test_an_empty_store_wants_memories(graph_app):
+async def test_the_status_of_an_empty_store_suggests_adding_memories(graph_app):
     async with graph_app() as app:
-        text, told = await ask(app)
-    assert (told["entities"], told["facts"], told["memories_unread"]) == (0, 0, 0)
-    assert "job" not in told, "what there is nothing to say of is left out"
-    assert text.endswith("Next: add memories: there are none yet.")
+        text, record = await ask(app)
+    assert (record["entities"], record["facts"], record["memories_unread"]) == (0, 0, 0)
+    assert "job" not in record
+    assert "Next: add memories" in text
 
 
-async def test_memories_that_are_not_in_the_graph_are_counted(graph_app, remember):
+async def test_memories_that_are_not_extracted_yet_are_counted(graph_app, remember):
     async with graph_app() as app:
         await remember("Ada Lovelace works at Acme.", "Grace Hopper lives in London.")
-        text, told = await ask(app)
-    assert (told["memories_read"], told["memories_unread"], told["extractor"]) == (0, 2, "names")
-    assert text.endswith("Next: build_graph, which reads 2 memories more.")
+        text, record = await ask(app)
+    assert (record["memories_read"], record["memories_unread"], record["extractor"]) == (0, 2, "names")
+    assert "Next: build_graph" in text
 
 
-async def test_a_graph_that_is_complete_says_so(graph_app, remember):
+async def test_the_status_of_a_complete_graph_suggests_nothing_to_do(graph_app, remember):
     async with graph_app(extractor="pairs") as app:
         _, newer = await remember("Ada works at Acme.", "Since 2021 Ada works at Initech.")
         await app.call("build_graph")
@@ -37,9 +37,9 @@ async def test_a_graph_that_is_complete_says_so(graph_app, remember):
             {"subject": "Ada", "relation": "works_at", "object": "Initech", "since": "2021"},
         ]
         await app.call("add_facts", {"memory_id": newer, "facts": facts})
-        text, told = await ask(app)
-    assert (told["entities"], told["facts"], told["ended"], told["together"]) == (4, 1, 1, 4)
-    assert (told["memories_read"], told["memories_unread"]) == (2, 0)
+        text, record = await ask(app)
+    assert (record["entities"], record["facts"], record["ended"], record["together"]) == (4, 1, 1, 4)
+    assert (record["memories_read"], record["memories_unread"]) == (2, 0)
     assert text.splitlines()[0] == (
         "The graph has 4 entities, 1 current fact (1 ended) and 4 co-mentions; "
         "extractor 'pairs' has read 2 of 2 memories."
@@ -47,7 +47,7 @@ async def test_a_graph_that_is_complete_says_so(graph_app, remember):
     assert text.splitlines()[1].startswith("Next: nothing to do")
 
 
-async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, parts, until):
+async def test_a_running_job_is_shown_with_its_progress(graph_app, remember, parts, until):
     parts.extractor.may_go_on.clear()
     parts.extractor.free = 1
     async with graph_app(wait_seconds=0, extractor="paced") as app:
@@ -55,16 +55,16 @@ async def test_a_job_that_runs_is_shown_with_its_progress(graph_app, remember, p
         job_id = (await app.call("build_graph"))["structuredContent"]["job_id"]
 
         async def half():
-            text, told = await ask(app)
-            return (text, told) if told["job"].get("progress") else None
+            text, record = await ask(app)
+            return (text, record) if record["job"].get("progress") else None
 
-        text, told = await until(half)
-    assert (told["job"]["job_id"], told["job"]["state"], told["job"]["progress"]) == (job_id, "running", 0.5)
+        text, record = await until(half)
+    assert (record["job"]["job_id"], record["job"]["state"], record["job"]["progress"]) == (job_id, "running", 0.5)
     assert f"Job {job_id} is running; 50% done; read 1 of 2 memories." in text
-    assert text.endswith("Next: wait: the graph is built in the background.")
+    assert "Next: wait" in text
 
 
-async def test_a_job_that_failed_is_shown_until_another_is_done(graph_app, store, remember):
+async def test_a_failed_job_is_shown_until_another_one_succeeds(graph_app, store, remember):
     engine = MemoryEngine(Settings(store=store))
     [job] = await engine.jobs.enqueue("default", [build_job(engine)])
     claimed = await engine.jobs.claim(engine.workspace, ["build_graph:names"], "test", 60)
@@ -72,8 +72,8 @@ async def test_a_job_that_failed_is_shown_until_another_is_done(graph_app, store
     await engine.close()
     async with graph_app() as app:
         await remember("Ada Lovelace works at Acme.")
-        text, told = await ask(app)
-        assert told["job"]["state"] == "failed"
+        text, record = await ask(app)
+        assert record["job"]["state"] == "failed"
         assert f"Job {job.id} is failed; last error: StoreFullError; get_job tells more." in text
         assert "/home" not in text
         assert "Next: build_graph" in text
@@ -81,18 +81,18 @@ async def test_a_job_that_failed_is_shown_until_another_is_done(graph_app, store
         assert "job" not in (await ask(app))[1]
 
 
-async def test_a_job_that_is_tried_again_says_after_what(graph_app, store, remember):
+async def test_a_retried_job_is_shown_with_its_last_error(graph_app, store, remember):
     async with graph_app(wait_seconds=25, extractor="nobody") as app:
         await remember("Ada Lovelace works at Acme.")
         answer = await app.call("build_graph")
-        text, told = await ask(app)
+        text, record = await ask(app)
     assert answer["structuredContent"]["status"] == "queued"
-    assert "It failed, and is tried again." in text_of(answer)
-    assert told["job"]["state"] in ("queued", "running")
-    assert "ConfigurationError" in text or told["job"]["state"] == "running"
+    assert "tried again" in text_of(answer)
+    assert record["job"]["state"] in ("queued", "running")
+    assert "ConfigurationError" in text or record["job"]["state"] == "running"
 
 
-async def test_a_job_that_waits_for_something_says_to_see_to_it(graph_app, store, remember):
+async def test_a_waiting_job_is_shown_with_the_reason(graph_app, store, remember):
     engine = MemoryEngine(Settings(store=store))
     [job] = await engine.jobs.enqueue("default", [build_job(engine)])
     await engine.jobs.claim(engine.workspace, ["build_graph:names"], "test", 60)

@@ -58,7 +58,7 @@ def test_identifiers_are_names(text, found):
         ("os.path", "identifier"),
     ],
 )
-def test_the_form_tells_the_type(name, kind):
+def test_the_type_follows_from_the_form_of_the_name(name, kind):
     assert types_in(f"it is in {name}, as before.") == {name: kind}
 
 
@@ -79,7 +79,7 @@ def test_the_line_of_a_path_and_the_port_of_a_host_are_not_part_of_the_name():
         ("使用Kafka和Redis。", ["Kafka", "Redis"]),
     ],
 )
-def test_words_with_capitals_are_names_and_several_belong_together(text, found):
+def test_capitalised_words_are_names_and_consecutive_ones_form_one_name(text, found):
     assert names_in(text) == found
 
 
@@ -97,11 +97,11 @@ def test_words_with_capitals_are_names_and_several_belong_together(text, found):
         "Memory is 8 GB and/or 24/7, e.g. he/she at 5 km/h.",
     ],
 )
-def test_a_word_that_merely_begins_a_sentence_is_not_a_name(text):
+def test_the_first_word_of_a_sentence_alone_is_not_a_name(text):
     assert names_in(text) == []
 
 
-def test_a_word_that_begins_a_sentence_is_a_name_if_it_has_its_form_or_is_named_elsewhere():
+def test_the_first_word_of_a_sentence_is_a_name_if_its_form_or_another_mention_says_so():
     assert names_in("PgBouncer is slow. Lena can wait; we believe Lena.") == ["PgBouncer", "Lena"]
     assert extract_names("Lena can wait. We believe Lena.").entities[0].spans == ((0, 4), (26, 30))
 
@@ -158,12 +158,12 @@ def test_names_that_share_a_sentence_are_mentioned_together():
     assert {(one.type, one.basis) for one in relations} == {(MENTIONED_WITH, "mention")}
 
 
-def test_of_many_names_those_that_are_mentioned_most_often_are_kept():
+def test_the_most_frequent_names_of_a_text_are_kept():
     text = " ".join(f"it is name_{number}." for number in range(30)) + " it is name_29. it is name_28."
     assert names_in(text) == [f"name_{number}" for number in (*range(MOST_NAMES - 2), 28, 29)]
 
 
-async def test_the_extractor_says_who_extracted():
+async def test_an_extraction_names_its_extractor():
     extractor = NamesExtractor()
     found = await extractor.extract("we ask Anna and Bob")
     await extractor.close()
@@ -172,13 +172,13 @@ async def test_the_extractor_says_who_extracted():
 
 
 @pytest.mark.parametrize(("piece", "size"), [(NOTE, 200_000), *((piece, 50_000) for piece in HARD)])
-def test_work_grows_with_the_length_of_a_text_and_not_faster(piece, size):
+def test_extraction_takes_linear_time(piece, size):
     few, many = (_work(piece, size) for size in (size // 10, size))
     assert many < 40 * few + 0.2  # ten times the length; a hundred times the work would be quadratic
 
 
 def _work(piece, size):
-    """The processor's time of this thread: it does not depend on what else runs."""
+    """CPU time of this thread, which other processes do not affect."""
     text = (piece * (size // len(piece) + 1))[:size]
     before = time.thread_time()
     assert len(extract_names(text).entities) <= MOST_NAMES
@@ -187,7 +187,7 @@ def _work(piece, size):
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.text(alphabet=ALPHABET, max_size=80), st.text(max_size=80)))
-def test_any_text_has_names_within_it(text):
+def test_names_and_relations_of_any_text_lie_within_it(text):
     found = extract_names(text)
     names = {entity.name for entity in found.entities}
     assert len(names) <= MOST_NAMES
@@ -219,7 +219,7 @@ def test_most_names_of_ordinary_notes_are_found(language, precision, recall):
     assert counts["right"] / counts["wanted"] >= recall
 
 
-async def test_two_names_are_related_in_one_direction_whichever_comes_first():
+async def test_the_direction_of_a_co_mention_does_not_depend_on_the_order_of_names():
     texts = ("We told Kafka and Acme.", "We told Acme and Kafka.")
     found = [(await NamesExtractor().extract(text)).relations for text in texts]
     assert [[(one.subject, one.object) for one in relations] for relations in found] == [[("Acme", "Kafka")]] * 2

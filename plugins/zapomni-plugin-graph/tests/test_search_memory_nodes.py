@@ -20,8 +20,8 @@ async def ask(app, **arguments):
     return text_of(answer), answer["structuredContent"]
 
 
-def names(told):
-    return [one["name"] for one in told["entities"]]
+def names(record):
+    return [one["name"] for one in record["entities"]]
 
 
 @pytest.mark.parametrize(
@@ -36,31 +36,31 @@ def names(told):
     ids=["word", "beginning", "cyrillic", "ticket", "part of a path"],
 )
 async def test_entities_are_found_by_the_words_of_their_name(app, query, name):
-    _, told = await ask(app, query=query)
-    assert (told["status"], names(told)[0]) == ("success", name)
-    assert 0 < told["entities"][0]["score"] <= 1
+    _, record = await ask(app, query=query)
+    assert (record["status"], names(record)[0]) == ("success", name)
+    assert 0 < record["entities"][0]["score"] <= 1
 
 
-async def test_the_answer_reads_well(app):
+async def test_the_answer_lists_the_entities_by_number(app):
     text, _ = await ask(app, query="Ada Lovelace", limit=1)
     assert text.splitlines()[0] == "Found 1 entity:"
     assert text.splitlines()[1].startswith("1. Ada Lovelace (")
 
 
-async def test_much_worse_hits_are_left_out(app):
-    _, told = await ask(app, query="Ada Lovelace")
-    assert names(told) == ["Ada Lovelace"]
+async def test_much_weaker_hits_are_omitted(app):
+    _, record = await ask(app, query="Ada Lovelace")
+    assert names(record) == ["Ada Lovelace"]
 
 
-async def test_where_no_name_has_the_words_the_answer_says_where_else_to_look(app):
-    text, told = await ask(app, query="zzzqqqxxx")
-    assert (told["status"], told["count"], told["entities"]) == ("success", 0, [])
-    assert text.startswith("No name of the 6 entities has these words.")
-    assert "Not extracted yet: 1 memory; call build_graph." in text
-    assert "search_memory finds memories by meaning" in text
+async def test_an_answer_without_hits_suggests_other_tools(app):
+    text, record = await ask(app, query="zzzqqqxxx")
+    assert (record["status"], record["count"], record["entities"]) == ("success", 0, [])
+    assert "6 entities" in text
+    assert "1 memory; call build_graph" in text
+    assert "search_memory" in text
 
 
-async def test_a_limit_is_kept(app):
+async def test_the_limit_is_applied(app):
     assert len(names((await ask(app, query="Ada Мария loading", limit=2))[1])) <= 2
 
 
@@ -68,11 +68,11 @@ async def test_null_means_the_default(app):
     assert names((await ask(app, query="Ada", limit=None))[1]) == ["Ada Lovelace"]
 
 
-async def test_deleted_memories_do_not_show(app):
+async def test_entities_of_deleted_memories_are_not_found(app):
     await app.app.engine.delete_memory(app.memory_id)
     assert names((await ask(app, query="Ada Lovelace"))[1]) == []
 
 
-async def test_a_query_that_says_nothing_is_refused(app):
-    _, told = await ask(app, query="  ")
-    assert (told["error_type"], told["message"]) == ("validation", "query cannot be empty or whitespace-only")
+async def test_a_blank_query_is_rejected(app):
+    _, record = await ask(app, query="  ")
+    assert (record["error_type"], record["message"]) == ("validation", "query cannot be empty or whitespace-only")

@@ -1,4 +1,4 @@
-"""The plugin over a real store, with vectors of three numbers, and an embedder that a test can break."""
+"""Fixtures that run the plugin with a real store, three-dimensional vectors and an embedder that a test can break."""
 
 import pytest
 import zapomni_plugin_sessions
@@ -8,7 +8,7 @@ from zapomni_core.testing import HashingEmbedder
 
 
 class BrittleEmbedder(HashingEmbedder):
-    """An embedder that fails once it is told to."""
+    """An embedder that fails while `broken` is set."""
 
     broken = False
 
@@ -19,7 +19,7 @@ class BrittleEmbedder(HashingEmbedder):
 
 
 class Parts:
-    """A plugin that offers it."""
+    """A plugin that offers the embedder."""
 
     def __init__(self):
         self.embedder = BrittleEmbedder(name="brittle")
@@ -46,7 +46,7 @@ async def app(run_plugin, parts, tmp_path):
 
 @pytest.fixture
 def ask(app):
-    """Calls a tool that must succeed; its structured answer."""
+    """Calls a tool, which must succeed; returns the structured answer."""
 
     async def call(tool, **arguments):
         result = await app.call(tool, arguments)
@@ -58,7 +58,7 @@ def ask(app):
 
 @pytest.fixture
 def problem(app):
-    """Calls a tool that must refuse its arguments; what it says."""
+    """Calls a tool, which must reject its arguments; returns the message."""
 
     async def call(tool, **arguments):
         result = await app.call(tool, arguments)

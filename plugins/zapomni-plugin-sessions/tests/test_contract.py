@@ -13,7 +13,7 @@ class TestContract(PluginContract):
     name = "sessions"
 
 
-async def test_the_tools_cost_a_conversation_little():
+async def test_the_tool_definitions_stay_within_their_token_budget():
     async with running(zapomni_plugin_sessions, name="sessions") as app:
         shown = [
             tool.name + tool.description + json.dumps(tool.input_schema, separators=(",", ":"))
@@ -22,7 +22,7 @@ async def test_the_tools_cost_a_conversation_little():
     assert sum(map(len, shown)) / CHARACTERS_PER_TOKEN <= MOST_TOKENS
 
 
-async def test_a_model_reads_how_many_numbers_a_vector_has():
+async def test_the_schema_states_the_dimension_of_a_vector():
     settings = {"plugins": {"sessions": {"embedding_dimension": 384}}}
     async with running(zapomni_plugin_sessions, name="sessions", settings=settings) as app:
         schema = app.app.registry.get("store_document").input_schema
@@ -30,6 +30,6 @@ async def test_a_model_reads_how_many_numbers_a_vector_has():
 
 
 async def test_health_check_names_the_store_and_its_versions(ask):
-    told = await ask("health_check")
-    assert (told["status"], told["health"]["status"], told["health"]["store"]) == ("success", "healthy", "sqlite")
-    assert f"sqlite_version {told['health']['sqlite_version']}" in told["message"]
+    record = await ask("health_check")
+    assert (record["status"], record["health"]["status"], record["health"]["store"]) == ("success", "healthy", "sqlite")
+    assert f"sqlite_version {record['health']['sqlite_version']}" in record["message"]

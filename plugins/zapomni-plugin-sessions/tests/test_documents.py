@@ -11,7 +11,7 @@ HERONS, RUGS = "Herons eat fish.", "Rugs are woven by hand."
 
 @pytest.fixture
 async def library(ask):
-    """Two documents with vectors, one without; their ids."""
+    """Stores two documents with vectors and one without; returns their ids."""
     given = [
         {"content": HERONS, "metadata": {"category": "birds", "tags": ["wild"]}, "embedding": [0.875, 0.125, 0]},
         {"content": RUGS, "metadata": {"category": "crafts"}, "embedding": [0, 0.25, 0.875]},
@@ -20,30 +20,30 @@ async def library(ask):
     return [(await ask("store_document", **one))["document_id"] for one in given]
 
 
-def contents(told):
-    assert told["count"] == len(told["documents"])
-    return [one["content"] for one in told["documents"]]
+def contents(record):
+    assert record["count"] == len(record["documents"])
+    return [one["content"] for one in record["documents"]]
 
 
-async def test_a_vector_finds_the_documents_that_were_stored_with_one_nearest_first(ask, library):
-    told = await ask("semantic_search", query_embedding=[1, 0, 0])
-    assert [(one["document_id"], one["content"]) for one in told["documents"]] == [
+async def test_a_vector_finds_documents_with_vectors_nearest_first(ask, library):
+    record = await ask("semantic_search", query_embedding=[1, 0, 0])
+    assert [(one["document_id"], one["content"]) for one in record["documents"]] == [
         (library[0], HERONS),
         (library[1], RUGS),
     ]
-    assert [one["score"] for one in told["documents"]] == [0.9899, 0.0]
+    assert [one["score"] for one in record["documents"]] == [0.9899, 0.0]
 
 
 async def test_a_text_finds_documents_by_words_and_meaning_with_or_without_a_vector(ask, library):
-    told = await ask("semantic_search", query="What do herons do?")
-    assert set(contents(told)[:2]) == {HERONS, "Herons nest in trees."}
-    best = told["documents"][0]
+    record = await ask("semantic_search", query="What do herons do?")
+    assert set(contents(record)[:2]) == {HERONS, "Herons nest in trees."}
+    best = record["documents"][0]
     assert best["metadata"]["category"] == "birds"
     assert 0 < best["score"] <= 1
     assert best["total_chars"] == len(best["content"])
 
 
-async def test_a_text_finds_documents_only(app, ask, library):
+async def test_a_search_finds_documents_but_not_memories_or_messages(app, ask, library):
     await app.app.engine.add_memory("Herons were seen on Monday.")
     await ask("store_message", session_id="5f6c3a52-0000-4000-8000-000000000001", role="user", content="Herons?")
     assert not {"Herons were seen on Monday.", "Herons?"} & set(contents(await ask("semantic_search", query="herons")))
@@ -53,36 +53,36 @@ async def test_a_text_finds_documents_only(app, ask, library):
 async def test_filters_apply_before_the_cut(ask, library, question):
     for number in range(20):
         await ask("store_document", content=f"Rugs of kind {number}", embedding=[0, 0, 1])
-    told = await ask("semantic_search", **question, top_k=1, metadata_filters={"category": ["birds"], "tags": "wild"})
-    assert contents(told) == [HERONS]
+    record = await ask("semantic_search", **question, top_k=1, metadata_filters={"category": ["birds"], "tags": "wild"})
+    assert contents(record) == [HERONS]
 
 
 @pytest.mark.parametrize("question", [{"query": "note"}, {"query_embedding": [0, 0, 1]}], ids=["text", "vector"])
 @pytest.mark.parametrize("wanted", [{"source": None}, {"kind": "draft"}, {"date_from": 3, "source": [None, "x"]}])
-async def test_filters_are_metadata_and_nothing_else(ask, question, wanted):
+async def test_filters_match_metadata_only(ask, question, wanted):
     metadata = {"source": None, "kind": "draft", "date_from": 3}
     await ask("store_document", content="a note", metadata=metadata, embedding=[0, 0, 1])
     await ask("store_document", content="another note", metadata={"source": "y"}, embedding=[0, 0, 1])
     assert contents(await ask("semantic_search", **question, metadata_filters=wanted)) == ["a note"]
 
 
-async def test_nothing_found_is_said(app):
+async def test_a_search_without_hits_says_so(app):
     result = await app.call("semantic_search", {"query": "herons"})
     assert text_of(result) == "No documents found."
 
 
-async def test_no_answer_repeats_a_vector(app, library):
+async def test_answers_do_not_contain_vectors(app, library):
     for call in (("semantic_search", {"query_embedding": [1, 0, 0]}), ("temporal_query", ALWAYS)):
         assert "0.875, 0.125" not in json.dumps(await app.call(*call))
 
 
-async def test_a_vector_of_zeros_is_near_to_nothing(ask):
+async def test_a_zero_vector_scores_zero(ask):
     await ask("store_document", content=HERONS, embedding=[0, 0, 0])
     (document,) = (await ask("semantic_search", query_embedding=[1, 0, 0]))["documents"]
     assert document["score"] == 0
 
 
-async def test_the_passage_that_matched_stands_for_a_long_document(ask):
+async def test_a_long_document_is_shown_by_the_passage_that_matched(ask):
     filling = "\n\n".join(f"Chapter {number}. " + "Water under the bridge. " * 60 for number in range(9))
     await ask("store_document", content=f"{filling}\n\nThe kingfisher is called Murdoch.")
     (document,) = (await ask("semantic_search", query="kingfisher Murdoch"))["documents"]
@@ -90,7 +90,7 @@ async def test_the_passage_that_matched_stands_for_a_long_document(ask):
     assert len(document["content"]) < document["total_chars"]
 
 
-async def test_a_broken_embedder_leaves_the_words_and_that_is_said(app, parts, library):
+async def test_with_a_broken_embedder_the_search_uses_words_only_and_says_so(app, parts, library):
     parts.embedder.broken = True
     result = await app.call("semantic_search", {"query": "herons"})
     record = result["structuredContent"]
@@ -99,18 +99,18 @@ async def test_a_broken_embedder_leaves_the_words_and_that_is_said(app, parts, l
     assert f"Note: {record['message']}" in text_of(result)
 
 
-async def test_documents_of_a_time_come_newest_first(ask, library):
+async def test_documents_of_a_period_are_sorted_newest_first(ask, library):
     today = datetime.now(UTC)
-    told = await ask("temporal_query", start_date=f"{today - timedelta(1):%Y-%m-%d}", end_date=f"{today:%Y-%m-%d}")
-    assert contents(told) == ["Herons nest in trees.", RUGS, HERONS]
-    assert not any("score" in one for one in told["documents"])
+    record = await ask("temporal_query", start_date=f"{today - timedelta(1):%Y-%m-%d}", end_date=f"{today:%Y-%m-%d}")
+    assert contents(record) == ["Herons nest in trees.", RUGS, HERONS]
+    assert not any("score" in one for one in record["documents"])
     birds = await ask("temporal_query", **ALWAYS, metadata_filters={"category": "birds"})
     assert contents(birds) == ["Herons nest in trees.", HERONS]
     none = await ask("temporal_query", start_date="1970-01-01", end_date="1999-12-31T23:59:59Z")
     assert (contents(none), none["message"]) == ([], "No documents of that time that meet the request.")
 
 
-async def test_a_day_as_the_end_is_included_to_its_last_moment(ask, library):
+async def test_an_end_date_includes_the_whole_day(ask, library):
     (newest, *_) = (await ask("temporal_query", **ALWAYS))["documents"]
     day = newest["created_at"][:10]
     week = "{}-W{:02}-{}".format(*date.fromisoformat(day).isocalendar())
@@ -119,14 +119,14 @@ async def test_a_day_as_the_end_is_included_to_its_last_moment(ask, library):
     assert contents(await ask("temporal_query", start_date="1970-01-01", end_date=f"{day}T00:00:00")) == []
 
 
-async def test_further_documents_are_counted(app, library):
-    told = text_of(await app.call("temporal_query", {**ALWAYS, "limit": 2}))
-    assert told.startswith("The newest 2 documents of that time; there are more")
-    assert HERONS not in told
+async def test_the_answer_says_if_there_are_more_documents_than_the_limit(app, library):
+    text = text_of(await app.call("temporal_query", {**ALWAYS, "limit": 2}))
+    assert text.startswith("The newest 2 documents of that time; there are more")
+    assert HERONS not in text
     assert text_of(await app.call("temporal_query", {**ALWAYS, "limit": 3})).startswith("3 documents of that time:")
 
 
-async def test_a_long_document_is_shown_by_its_beginning_and_length(app, ask):
+async def test_a_long_document_is_shown_with_its_beginning_and_length(app, ask):
     await ask("store_document", content="a" * 3000)
     result = await app.call("temporal_query", ALWAYS)
     (document,) = result["structuredContent"]["documents"]
@@ -171,5 +171,5 @@ async def test_a_long_document_is_shown_by_its_beginning_and_length(app, ask):
     ],
     ids=range(11),
 )
-async def test_a_wrong_argument_is_named_with_its_rule(problem, tool, arguments, rule):
+async def test_an_invalid_argument_is_named_with_its_rule(problem, tool, arguments, rule):
     assert await problem(tool, **arguments) == rule

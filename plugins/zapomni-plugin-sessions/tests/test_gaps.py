@@ -23,7 +23,7 @@ BRIEF = {"missing_tools": ["fly", "swim"], "attempted_task": "Cross the sea", "e
 
 @pytest.fixture
 def gaps(tmp_path):
-    """Runs `zapomni gaps` over a store of its own, in which reports were recorded in this order."""
+    """Records the reports in the given order, then runs `zapomni gaps` on their store."""
 
     def run(reports, *options, workspace="default"):
         asyncio.run(report(*reports))
@@ -48,26 +48,26 @@ def gaps(tmp_path):
     return run
 
 
-async def test_a_gap_is_kept_where_no_search_for_memories_meets_it(app, ask):
-    told = await ask("report_tool_gap", **REPORT)
+async def test_a_gap_is_stored_where_memory_search_does_not_find_it(app, ask):
+    record = await ask("report_tool_gap", **REPORT)
     assert (await app.app.engine.search_memory("launch")).hits == ()
-    kept = await app.app.engine.in_workspace(workspace_of("default")).get_memory(told["gap_id"])
+    kept = await app.app.engine.in_workspace(workspace_of("default")).get_memory(record["gap_id"])
     assert kept.metadata == {"source": "report_tool_gap", "report": REPORT}
 
 
 @pytest.mark.parametrize("blank", [{"missing_tools": ["fly", " "]}, {"attempted_task": "\n"}], ids=["tool", "task"])
-async def test_a_blank_report_is_refused(problem, blank):
+async def test_a_report_with_a_blank_field_is_rejected(problem, blank):
     (field,) = blank
     assert await problem("report_tool_gap", **{**REPORT, **blank}) == f"{field} cannot be empty or whitespace-only"
 
 
-async def test_a_gap_without_a_tool_is_refused(problem):
+async def test_a_report_without_a_missing_tool_is_rejected(problem):
     assert (
         await problem("report_tool_gap", **{**REPORT, "missing_tools": []}) == "missing_tools must have at least 1 item"
     )
 
 
-def test_gaps_are_listed_newest_first_and_obey_no_terminal(gaps):
+def test_gaps_are_listed_newest_first_without_control_characters(gaps):
     lines = [line for line in gaps([REPORT, BRIEF]).output.splitlines() if not line.startswith("  id: ")]
     assert [line[len("2026-11-16 12:00") :] for line in lines[:2]] == [
         "  fly, swim: Cross the sea",
@@ -84,17 +84,18 @@ def test_gaps_belong_to_their_workspace(gaps):
 
 def test_a_gap_can_be_forgotten(gaps):
     (gap,) = json.loads(gaps([REPORT], "--json").output)["gaps"]
-    told = gaps([], "--forget", gap["id"]).output
-    assert told == "Forgot 1 gap.\nNo gaps: no agent has reported one.\n"
+    output = gaps([], "--forget", gap["id"]).output
+    assert output.splitlines()[0] == "Forgot 1 gap."
+    assert gap["id"] not in output
 
 
-def test_gaps_are_forgotten_together_or_not_at_all(gaps):
+def test_one_unknown_id_prevents_forgetting_any_gap(gaps):
     (gap,) = json.loads(gaps([REPORT], "--json").output)["gaps"]
-    with pytest.raises(MemoryNotFoundError, match=r"^there is no gap nosuch here: nothing was forgotten$"):
+    with pytest.raises(MemoryNotFoundError, match="nosuch"):
         gaps([], "--forget", gap["id"], "--forget", "nosuch")
     assert gap["id"] in gaps([]).output
     gaps([], "--forget", gap["id"])
-    with pytest.raises(MemoryNotFoundError, match=f"^there is no gap {gap['id']} here"):
+    with pytest.raises(MemoryNotFoundError, match=gap["id"]):
         gaps([], "--forget", gap["id"])
 
 
@@ -106,13 +107,13 @@ async def test_other_memories_are_not_listed_as_gaps(app, ask):
     assert [gap.report.missing_tools for gap in await recorded(app.app.engine, 10)] == [["send_email"]]
 
 
-async def test_the_data_of_an_unknown_tool_is_taken_as_it_is(app, ask):
+async def test_nearest_tools_are_accepted_but_not_stored(app, ask):
     await ask("report_tool_gap", **BRIEF, nearest_tools=["hello"])
     (gap,) = await recorded(app.app.engine, 10)
     assert gap.report.model_dump(exclude_none=True) == BRIEF
 
 
-def test_gaps_as_json_have_all_that_was_reported(gaps):
+def test_json_output_has_all_reported_fields(gaps):
     newest, oldest = json.loads(gaps([REPORT, BRIEF], "--json").output)["gaps"]
     assert {key: oldest[key] for key in REPORT} == REPORT
     assert newest["proposed_mcp_server"] is None
@@ -120,18 +121,18 @@ def test_gaps_as_json_have_all_that_was_reported(gaps):
     assert newest["id"] != oldest["id"]
 
 
-def test_at_most_so_many_gaps_are_listed_as_asked_for(gaps):
+def test_the_limit_option_limits_the_listed_gaps(gaps):
     assert "fly, swim" in (output := gaps([REPORT, BRIEF], "--limit", "1").output)
     assert "send_email" not in output
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "output"),
     [((), "No gaps: no agent has reported one.\n"), (("--json",), '{\n  "gaps": []\n}\n')],
     ids=["text", "json"],
 )
-def test_an_empty_list_of_gaps_says_so(gaps, option, told):
-    assert gaps([], *option).output == told
+def test_an_empty_list_of_gaps_says_so(gaps, option, output):
+    assert gaps([], *option).output == output
 
 
 def test_the_plugin_offers_the_command():

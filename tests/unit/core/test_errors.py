@@ -1,4 +1,4 @@
-"""A failure is told in the same way wherever it happens, and never with a place on this machine."""
+"""Failures are described in one form and without paths of this machine."""
 
 import re
 
@@ -40,8 +40,8 @@ GENERIC = "Something went wrong."
     ],
 )
 def test_messages_for_the_client_are_passed_on(error, code, status, recoverable):
-    told = describe_failure(error, GENERIC)
-    assert (told.message, told.error_code, told.status_code, told.recoverable) == (
+    failure = describe_failure(error, GENERIC)
+    assert (failure.message, failure.error_code, failure.status_code, failure.recoverable) == (
         str(error),
         code,
         status,
@@ -61,47 +61,47 @@ class Undecided:
 
 class BareError(ToolError):
     def __init__(self):
-        """Forgets what a ToolError has."""
+        """Does not call the constructor of ToolError."""
 
 
 @pytest.mark.parametrize(
     ("error", "message", "suggestion", "recoverable", "flaw"),
     [
-        (ToolError("no", suggestion=5), "no", None, True, "the suggestion of its ToolError is int"),
-        (ToolError("no", suggestion=["a"]), "no", None, True, "the suggestion of its ToolError is list"),
-        (ToolError("caf\udce9"), "caf\ufffd", None, True, "characters that cannot be sent"),
-        (ToolError("no", suggestion="\ud800"), "no", "\ufffd", True, "characters that cannot be sent"),
-        (ToolError("no", recoverable=None), "no", None, False, "'recoverable' of its ToolError is NoneType"),
-        (ToolError("no", recoverable="yes"), "no", None, True, "'recoverable' of its ToolError is str"),
+        (ToolError("no", suggestion=5), "no", None, True, ["suggestion", "int"]),
+        (ToolError("no", suggestion=["a"]), "no", None, True, ["suggestion", "list"]),
+        (ToolError("caf\udce9"), "caf\ufffd", None, True, ["characters"]),
+        (ToolError("no", suggestion="\ud800"), "no", "\ufffd", True, ["characters"]),
+        (ToolError("no", recoverable=None), "no", None, False, ["'recoverable'", "NoneType"]),
+        (ToolError("no", recoverable="yes"), "no", None, True, ["'recoverable'", "str"]),
         (ToolError(5), "5", None, True, None),
         (BareError(), "", None, True, None),
     ],
 )
 def test_malformed_tool_errors_are_reported(error, message, suggestion, recoverable, flaw):
-    told = describe_failure(error, GENERIC)
-    assert (told.error_code, told.message, told.recoverable) == ("REFUSED", message, recoverable)
-    assert told.suggestion == (suggestion or "Do as the message says, or do without it.")
+    failure = describe_failure(error, GENERIC)
+    assert (failure.error_code, failure.message, failure.recoverable) == ("REFUSED", message, recoverable)
+    assert failure.suggestion == (suggestion or "Do as the message says, or do without it.")
     found = flaw_of(error)
-    assert found is None if flaw is None else flaw in found
+    assert found is None if flaw is None else all(part in found for part in flaw)
 
 
 @pytest.mark.parametrize("error", [UnreadableError("no"), ToolError("no", recoverable=Undecided())])
 def test_an_unreadable_error_is_reported_as_an_internal_error(error):
-    told = describe_failure(error, GENERIC)
-    assert (told.error_code, told.message) == ("INTERNAL_ERROR", GENERIC)
+    failure = describe_failure(error, GENERIC)
+    assert (failure.error_code, failure.message) == ("INTERNAL_ERROR", GENERIC)
 
 
 def test_errors_that_need_a_restart_do_not_suggest_a_retry():
-    told = describe_failure(db_errors.StoreReplacedError("the file was replaced"), GENERIC)
-    assert (told.recoverable, told.retry_after_seconds) == (False, None)
-    assert told.model_dump()["suggestion"] == "Ask the user to start the server again; until then every call fails."
+    failure = describe_failure(db_errors.StoreReplacedError("the file was replaced"), GENERIC)
+    assert (failure.recoverable, failure.retry_after_seconds) == (False, None)
+    assert failure.model_dump()["suggestion"] == "Ask the user to start the server again; until then every call fails."
     assert describe_failure(StoreUnavailableError("try again"), GENERIC).retry_after_seconds == 5
 
 
-def test_no_failure_that_trying_again_does_not_cure_suggests_it():
+def test_only_recoverable_failures_suggest_trying_again():
     for kind in KINDS:
-        told = describe_failure(kind("x"), GENERIC).model_dump()
-        assert told["recoverable"] or "Try again" not in told["suggestion"], kind
+        failure = describe_failure(kind("x"), GENERIC).model_dump()
+        assert failure["recoverable"] or "Try again" not in failure["suggestion"], kind
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ def test_no_failure_that_trying_again_does_not_cure_suggests_it():
     ],
 )
 def test_other_exceptions_are_reported_by_kind(error, code, message):
-    told = describe_failure(error, GENERIC)
-    assert told.error_code == code
-    assert told.message.startswith(message)
+    failure = describe_failure(error, GENERIC)
+    assert failure.error_code == code
+    assert failure.message.startswith(message)
 
 
-def test_every_code_is_words_in_capitals():
+def test_every_error_code_is_in_upper_snake_case():
     kinds = [kind for kind in (*vars(db_errors).values(), *vars(core_errors).values()) if isinstance(kind, type)]
     simple = [kind for kind in kinds if kind.__init__ in (Exception.__init__, ValueError.__init__)]
     assert len(simple) > 8
@@ -139,23 +139,23 @@ def test_every_code_is_words_in_capitals():
     ],
 )
 def test_paths_are_removed(path):
-    said = without_paths(f"The store {shown(path)} is damaged (its file is short); delete {shown(path + '.lock')}.")
-    assert said == "The store … is damaged (its file is short); delete …."
+    text = without_paths(f"The store {shown(path)} is damaged (its file is short); delete {shown(path + '.lock')}.")
+    assert text == "The store … is damaged (its file is short); delete …."
 
 
-def test_text_that_is_not_a_path_stays():
-    said = "the embedder's vectors and/or 'words' of 3/4 texts: run zapomni reindex --embedder 'mine'"
-    assert without_paths(said) == said
+def test_text_that_is_not_a_path_is_kept():
+    text = "the embedder's vectors and/or 'words' of 3/4 texts: run zapomni reindex --embedder 'mine'"
+    assert without_paths(text) == text
 
 
 @pytest.mark.parametrize("unit", ["'", "/", "\\", "'/", "http://", "/.", "'/a'\"'\""])
 @pytest.mark.parametrize("quote", ["", "'", "'/'"])
-def test_the_work_grows_with_the_length_of_the_message_and_no_faster(quote, unit):
+def test_removing_paths_takes_linear_time(quote, unit):
     assert is_linear(lambda text: without_paths(quote + text + "?"), unit, 50_000)
 
 
-def test_a_url_is_not_taken_for_a_path():
-    said = "LLM quota exceeded. Check billing at http://127.0.0.1:8080/v1."
-    assert without_paths(said) == said
+def test_urls_are_not_treated_as_paths():
+    text = "LLM quota exceeded. Check billing at http://127.0.0.1:8080/v1."
+    assert without_paths(text) == text
     assert without_paths("see https://ada:secret@there/x") == "see https:…"
     assert without_paths("see https://there/x?key=secret, or file:///etc/passwd") == "see https:…, or file:…"

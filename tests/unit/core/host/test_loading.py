@@ -1,4 +1,4 @@
-"""What the host does with plugins, with small plugins that are objects."""
+"""Loading plugins: hooks, settings, name conflicts, imports and lifespans."""
 
 import asyncio
 import contextlib
@@ -23,15 +23,15 @@ from zapomni_core.settings import Settings
 def make_tool(tool_name, text="done"):
     @tool(name=tool_name)
     async def one() -> str:
-        """A tool of the host's tests."""
+        """Return the text of the test."""
         return text
 
     return one
 
 
 def offering(*tools, **hooks):
-    """A plugin, as a module, that offers tools, and implements other hooks."""
-    plugin = ModuleType("guest")
+    """A plugin module that offers tools and implements other hooks."""
+    plugin = ModuleType("sample")
 
     @hookimpl
     def zapomni_tools():
@@ -61,7 +61,7 @@ def load(settings=None, **plugins):
 
 
 def compose(settings, files=()):
-    """An app with every installed plugin, and files as plugins."""
+    """An app with all installed plugins and with files as plugins."""
     return build_app(Settings.model_validate(settings), plugins=[*discover(), *map(from_file, files)])
 
 
@@ -75,18 +75,18 @@ def names(app):
     return [one.name for one in app.registry]
 
 
-def test_a_plugins_tools_are_taken_in_the_order_offered():
+def test_tools_are_registered_in_the_order_their_plugin_offers_them():
     app = load(one=offering(make_tool("first"), make_tool("second")))
     assert names(app) == ["first", "second"]
     assert app.report.get("one").tools == ["first", "second"]
     assert [one.plugin for one in app.registry] == ["one", "one"]
 
 
-def test_a_schema_that_changes_after_it_was_checked_changes_nothing():
+def test_changing_a_schema_after_loading_does_not_change_the_registered_tool():
     changing = make_tool("one")
     changing.output_schema = {"type": "object", "properties": {}}
     schemas = [changing.input_schema, changing.output_schema]
-    app = load(guest=offering(changing))
+    app = load(sample=offering(changing))
     for schema in schemas:
         schema["properties"][5] = object()
         schema["type"] = "array"
@@ -99,7 +99,7 @@ def test_a_plugin_may_offer_nothing():
     assert load(empty=ModuleType("empty")).report.get("empty").state == "loaded"
 
 
-def test_a_plugin_is_in_or_out_as_a_whole():
+def test_one_invalid_tool_rejects_its_whole_plugin():
     class Bad:
         name = "bad_tool"
 
@@ -111,7 +111,7 @@ def test_a_plugin_is_in_or_out_as_a_whole():
     assert report.fix
 
 
-def test_one_raising_hook_loses_no_other_plugins_tools():
+def test_a_raising_hook_does_not_affect_other_plugins():
     @hookimpl
     def zapomni_tools():
         raise RuntimeError("boom")
@@ -124,13 +124,13 @@ def test_one_raising_hook_loses_no_other_plugins_tools():
     assert 'raise RuntimeError("boom")' in failure(app, "broken").cause
 
 
-class OnItsOwn(BaseException):
-    """What no library should raise."""
+class CustomBaseException(BaseException):
+    """A BaseException of a kind that libraries should not raise."""
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), OnItsOwn("mine")])
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), CustomBaseException("mine")])
 @pytest.mark.parametrize("where", ["hook", "iteration", "property"])
-def test_whatever_a_plugins_own_code_raises_is_a_failure_of_that_plugin(raised, where):
+def test_any_exception_in_a_plugins_code_fails_only_that_plugin(raised, where):
     @hookimpl
     def zapomni_tools():
         if where == "hook":
@@ -158,7 +158,7 @@ def test_whatever_a_plugins_own_code_raises_is_a_failure_of_that_plugin(raised, 
 
 
 @pytest.mark.parametrize("hook", ["zapomni_settings", "zapomni_tools", "zapomni_lifespan"])
-def test_a_hook_that_does_not_return_is_left_out_after_the_limit_and_the_others_are_taken(hook):
+def test_a_blocking_hook_fails_its_plugin_after_the_limit_and_other_plugins_load(hook):
     release = threading.Event()
 
     def block():
@@ -170,12 +170,13 @@ def test_a_hook_that_does_not_return_is_left_out_after_the_limit_and_the_others_
         app.load([Found("bad", plugin=bad), Found("good", plugin=offering(make_tool("one")))])
     finally:
         release.set()
-    assert failure(app, "bad").cause == f"{hook} took longer than 1 s"
+    assert hook in failure(app, "bad").cause
+    assert "1 s" in failure(app, "bad").cause
     assert "plugins.import_seconds" in failure(app, "bad").fix
     assert names(app) == ["one"]
 
 
-def test_an_error_that_cannot_even_be_read_is_a_failure_of_its_plugin():
+def test_an_exception_whose_text_cannot_be_read_fails_its_plugin():
     class UnreadableError(Exception):
         def __str__(self):
             raise SystemExit
@@ -184,12 +185,12 @@ def test_an_error_that_cannot_even_be_read_is_a_failure_of_its_plugin():
     def zapomni_tools():
         raise UnreadableError
 
-    assert "its text raised SystemExit" in failure(load(bad=offering(zapomni_tools=zapomni_tools)), "bad").cause
+    assert "SystemExit" in failure(load(bad=offering(zapomni_tools=zapomni_tools)), "bad").cause
 
 
 @pytest.mark.parametrize("hook", ["zapomni_providers", "zapomni_tools"])
-def test_slow_hooks_of_several_plugins_do_not_add_up(hook, monkeypatch):
-    """Each waits for all the others, and would be too late if they were asked one after the other."""
+def test_slow_hooks_of_several_plugins_run_concurrently(hook, monkeypatch):
+    """Each hook waits for all the others, so calling them one by one would exceed the limit."""
     monkeypatch.setattr("zapomni_core.host.loading.SEQUENTIAL_SECONDS", 0.05)
     meeting = threading.Barrier(5, timeout=20)
 
@@ -200,35 +201,36 @@ def test_slow_hooks_of_several_plugins_do_not_add_up(hook, monkeypatch):
     slow = [offering(**{hook: hookimpl(specname=hook)(meet)}) for _ in range(5)]
     app = build_app(
         Settings.model_validate({"plugins": {"import_seconds": 10}}),
-        plugins=[Found(f"guest{number}", plugin=plugin) for number, plugin in enumerate(slow)],
+        plugins=[Found(f"sample{number}", plugin=plugin) for number, plugin in enumerate(slow)],
     )
     assert [report.cause for report in app.report] == [None] * 5
 
 
-def test_the_first_owner_keeps_a_name_however_slow_it_is(monkeypatch):
+def test_the_first_plugin_keeps_a_tool_name_even_if_its_hook_is_slower(monkeypatch):
     monkeypatch.setattr("zapomni_core.host.loading.SEQUENTIAL_SECONDS", 0.05)
-    second_was_asked = threading.Event()
+    second_was_called = threading.Event()
 
     @hookimpl
     def slow():
-        assert second_was_asked.wait(20)
+        assert second_was_called.wait(20)
         return [make_tool("search", "the first one's")]
 
     @hookimpl
     def quick():
-        second_was_asked.set()
+        second_was_called.set()
         return [make_tool("search", "the second one's")]
 
     app = load(
         {"plugins": {"import_seconds": 20}}, alpha=offering(zapomni_tools=slow), beta=offering(zapomni_tools=quick)
     )
-    assert failure(app, "beta").cause == "tool 'search' already belongs to plugin 'alpha'"
+    assert "tool 'search'" in failure(app, "beta").cause
+    assert "plugin 'alpha'" in failure(app, "beta").cause
     assert app.registry.owner("search") == "alpha"
 
 
 @dataclass
 class Unhashable:
-    """A plugin that cannot be put into a set, as no instance of a plain dataclass can."""
+    """A plugin that is not hashable, like any instance of a plain dataclass."""
 
     tool_name: str
 
@@ -237,7 +239,7 @@ class Unhashable:
         return [make_tool(self.tool_name)]
 
 
-def test_a_plugin_may_be_an_object_that_cannot_be_hashed_and_equals_another():
+def test_plugins_may_be_objects_that_are_not_hashable():
     app = load(first=Unhashable("one"), second=Unhashable("two"), third=offering(make_tool("three")))
     assert names(app) == ["one", "two", "three"]
 
@@ -274,53 +276,55 @@ def zapomni_settings():
 @pytest.mark.parametrize(
     ("function", "cause", "fix"),
     [
-        (zapomni_tools, "zapomni_tools has no decorator (test_loading.py:", "write @hookimpl above zapomni_tools"),
-        (zapomni_tool, "there is no hook 'zapomni_tool' (test_loading.py:", "rename it to zapomni_tools"),
-        (anything, "there is no hook 'zapomni_everything' (test_loading.py:", "the hooks are: zapomni_settings"),
-        (zapomni_middleware, "zapomni_middleware is async (test_loading.py:", "make it 'def'"),
-        (zapomni_lifespan, "zapomni_lifespan asks for 'database' (test_loading.py:", "it may ask for engine, settings"),
-        (zapomni_settings, "zapomni_settings is a wrapper (test_loading.py:", "offer a middleware instead"),
+        (zapomni_tools, "decorator", "@hookimpl"),
+        (zapomni_tool, "'zapomni_tool'", "to zapomni_tools"),
+        (anything, "'zapomni_everything'", "zapomni_settings"),
+        (zapomni_middleware, "async", "'def'"),
+        (zapomni_lifespan, "'database'", "engine, settings"),
+        (zapomni_settings, "wrapper", "middleware"),
     ],
 )
-def test_a_hook_that_pluggy_would_ignore_or_misuse_is_refused_with_the_authors_line(function, cause, fix):
-    plugin = ModuleType("guest")
+def test_a_hook_that_pluggy_would_ignore_or_misuse_is_rejected_with_its_source_line(function, cause, fix):
+    plugin = ModuleType("sample")
     setattr(plugin, function.__name__, function)
-    report = failure(load(guest=plugin), "guest")
+    report = failure(load(sample=plugin), "sample")
     assert report.stage == "hooks"
-    assert report.cause.startswith(cause)
+    assert cause in report.cause
+    assert "(test_loading.py:" in report.cause
     assert f"def {function.__name__}" in report.cause
     assert fix in report.fix
 
 
-def test_a_hook_under_another_name_counts_by_its_specname():
-    plugin = ModuleType("guest")
+def test_a_hook_is_recognised_by_its_specname():
+    plugin = ModuleType("sample")
 
     @hookimpl(specname="zapomni_tools")
     def offer():
         return [make_tool("kept")]
 
     plugin.offer = offer
-    assert names(load(guest=plugin)) == ["kept"]
+    assert names(load(sample=plugin)) == ["kept"]
 
 
-def test_a_class_instead_of_an_object_is_refused():
-    class Guest:
+def test_a_class_is_rejected_as_a_plugin():
+    class Sample:
         @hookimpl
         def zapomni_tools(self):
             raise AssertionError
 
-    report = failure(load(guest=Guest), "guest")
-    assert (report.stage, report.cause) == ("hooks", "it is the class Guest, and hooks are called on an object")
-    assert report.fix == "write plugin = Guest() below the class, and let its entry point name that"
+    report = failure(load(sample=Sample), "sample")
+    assert report.stage == "hooks"
+    assert "class Sample" in report.cause
+    assert "plugin = Sample()" in report.fix
 
 
-def test_an_object_with_methods_is_a_plugin_too():
-    class Guest:
+def test_an_object_with_hook_methods_is_a_plugin():
+    class Sample:
         @hookimpl
         def zapomni_tools(self, engine):
             return (one for one in [make_tool(f"in_{engine.workspace}")])
 
-    assert names(load({"workspace": "attic"}, guest=Guest())) == ["in_attic"]
+    assert names(load({"workspace": "attic"}, sample=Sample())) == ["in_attic"]
 
 
 def a_generator():
@@ -331,27 +335,29 @@ def a_generator():
 @pytest.mark.parametrize(
     ("answer", "cause"),
     [
-        ("tools", "zapomni_tools returned str, not a list"),
-        ({}, "zapomni_tools returned dict, not a list"),
-        (make_tool("alone"), "zapomni_tools returned FunctionTool, not a list"),
-        (a_generator(), "zapomni_tools raised RuntimeError: late"),
+        ("tools", "str"),
+        ({}, "dict"),
+        (make_tool("alone"), "FunctionTool"),
+        (a_generator(), "RuntimeError: late"),
     ],
 )
-def test_a_hook_that_returns_no_list_is_refused(answer, cause):
-    plugin = ModuleType("guest")
+def test_a_tools_hook_must_return_a_list(answer, cause):
+    plugin = ModuleType("sample")
     plugin.zapomni_tools = hookimpl(specname="zapomni_tools")(lambda: answer)
-    assert failure(load(guest=plugin), "guest").cause.startswith(cause)
+    report = failure(load(sample=plugin), "sample")
+    assert report.cause.startswith("zapomni_tools ")
+    assert cause in report.cause
 
 
-class GuestSettings(BaseModel):
+class SampleSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
     depth: int = 1
     token: SecretStr | None = None
 
 
 @hookimpl(specname="zapomni_settings")
-def guest_settings():
-    return GuestSettings
+def sample_settings():
+    return SampleSettings
 
 
 @hookimpl(specname="zapomni_tools")
@@ -360,48 +366,49 @@ def tools_by_depth(settings):
 
 
 def configurable():
-    return offering(zapomni_settings=guest_settings, zapomni_tools=tools_by_depth)
+    return offering(zapomni_settings=sample_settings, zapomni_tools=tools_by_depth)
 
 
 def test_a_plugin_gets_its_own_validated_settings():
-    assert names(load({"plugins": {"guest": {"depth": "7"}}}, guest=configurable())) == ["depth_7"]
-    assert names(load(guest=configurable())) == ["depth_1"]
+    assert names(load({"plugins": {"sample": {"depth": "7"}}}, sample=configurable())) == ["depth_7"]
+    assert names(load(sample=configurable())) == ["depth_1"]
 
 
-def test_wrong_settings_are_reported_by_key_and_rule_without_their_values():
+def test_invalid_settings_are_reported_by_key_and_rule_without_their_values():
     table = {"depht": 2, "depth": "secret", "token": ["secret"]}
-    report = failure(load({"plugins": {"guest": table}}, guest=configurable()), "guest")
+    report = failure(load({"plugins": {"sample": table}}, sample=configurable()), "sample")
     assert report.stage == "settings"
-    assert "plugins.guest.depht" in report.cause
+    assert "plugins.sample.depht" in report.cause
     assert "did you mean 'depth'?" in report.cause
-    assert "plugins.guest.depth: Input should be a valid integer" in report.cause
+    assert "plugins.sample.depth: Input should be a valid integer" in report.cause
     assert "secret" not in report.cause
-    assert report.fix == (
-        "remove or correct depht in [plugins.guest] or in ZAPOMNI_PLUGINS__GUEST__DEPHT; "
-        "set depth, token in [plugins.guest] or in ZAPOMNI_PLUGINS__GUEST__DEPTH"
-    )
+    misspelled, wrong = report.fix.split("; ")
+    assert "depht in [plugins.sample] or in ZAPOMNI_PLUGINS__SAMPLE__DEPHT" in misspelled
+    assert "depth, token in [plugins.sample] or in ZAPOMNI_PLUGINS__SAMPLE__DEPTH" in wrong
 
 
-def test_settings_for_a_plugin_that_takes_none_are_an_error():
-    report = failure(load({"plugins": {"guest": {"depth": 1}}}, guest=offering()), "guest")
-    assert report.cause == "it takes no settings, but plugins.guest has some"
+def test_settings_for_a_plugin_without_a_settings_hook_are_rejected():
+    report = failure(load({"plugins": {"sample": {"depth": 1}}}, sample=offering()), "sample")
+    assert report.stage == "settings"
+    assert "plugins.sample" in report.cause
 
 
 def test_a_settings_hook_must_return_a_model_class():
     plugin = offering(zapomni_settings=hookimpl(specname="zapomni_settings")(lambda: {"depth": int}))
-    assert "pydantic model class" in failure(load(guest=plugin), "guest").cause
+    assert "pydantic model class" in failure(load(sample=plugin), "sample").cause
 
 
-def test_the_first_of_two_tools_keeps_a_name_and_the_failure_says_how_to_rename():
+def test_the_first_of_two_tools_keeps_the_name_and_the_failure_says_how_to_rename_the_other():
     app = load(alpha=offering(make_tool("search", "alpha")), beta=offering(make_tool("search"), make_tool("other")))
     assert names(app) == ["search"]
     report = failure(app, "beta")
-    assert report.cause == "tool 'search' already belongs to plugin 'alpha'"
+    assert "tool 'search'" in report.cause
+    assert "plugin 'alpha'" in report.cause
     assert '[rename] "beta.search" = "beta_search"' in report.fix
     assert '[tools.search] owner = "beta"' in report.fix
 
 
-async def test_the_printed_lines_settle_the_conflict_either_way():
+async def test_each_suggested_setting_resolves_a_name_conflict():
     plugins = {"alpha": offering(make_tool("search", "alpha")), "beta": offering(make_tool("search", "beta"))}
     renamed = load({"rename": {"beta.search": "beta_search"}}, **plugins)
     assert names(renamed) == ["search", "beta_search"]
@@ -412,52 +419,54 @@ async def test_the_printed_lines_settle_the_conflict_either_way():
     assert preferred.report.get("alpha").state == "loaded"
 
 
-def test_a_preferred_owner_that_does_not_come_leaves_the_name_to_the_first_one():
+def test_the_first_plugin_keeps_a_tool_whose_preferred_owner_is_missing():
     app = load({"tools": {"search": {"owner": "beta"}}}, alpha=offering(make_tool("search")))
     assert names(app) == ["search"]
-    assert "because plugin 'beta'" in app.report.get("alpha").warnings[0]
+    assert "plugin 'beta'" in app.report.get("alpha").warnings[0]
 
 
-def test_two_tools_of_one_name_in_one_plugin_are_the_authors_mistake():
-    app = load(guest=offering(make_tool("same"), make_tool("same")))
-    assert failure(app, "guest").cause == "it offers two tools named 'same'"
+def test_a_plugin_that_offers_two_tools_of_one_name_fails():
+    app = load(sample=offering(make_tool("same"), make_tool("same")))
+    assert failure(app, "sample").stage == "tools"
+    assert "'same'" in failure(app, "sample").cause
 
 
-def test_the_user_may_switch_a_tool_off_and_word_its_description():
-    settings = {"tools": {"first": {"enabled": False}, "second": {"description": "In the words of the house."}}}
-    app = load(settings, guest=offering(make_tool("first"), make_tool("second")))
-    assert [(one.name, one.description) for one in app.registry] == [("second", "In the words of the house.")]
+def test_settings_can_disable_a_tool_and_replace_its_description():
+    settings = {"tools": {"first": {"enabled": False}, "second": {"description": "A description from the settings."}}}
+    app = load(settings, sample=offering(make_tool("first"), make_tool("second")))
+    assert [(one.name, one.description) for one in app.registry] == [("second", "A description from the settings.")]
 
 
-def test_a_description_of_the_users_meets_the_same_rules():
-    app = load({"tools": {"first": {"description": "short"}}}, guest=offering(make_tool("first")))
-    report = failure(app, "guest")
-    assert report.cause == "the setting tools.first.description is not a valid description: too short (min 10 chars)"
-    assert report.fix == "change or remove that setting: description in [tools.first]"
+def test_a_description_from_the_settings_is_checked_like_any_other():
+    app = load({"tools": {"first": {"description": "short"}}}, sample=offering(make_tool("first")))
+    report = failure(app, "sample")
+    assert "tools.first.description" in report.cause
+    assert "too short (min 10 chars)" in report.cause
+    assert "description in [tools.first]" in report.fix
 
 
 @pytest.mark.parametrize(
     ("plugins", "state"),
     [
-        ({"disable": ["guest"]}, "disabled"),
-        ({"disable": ["zapomni-plugin-guest"]}, "disabled"),
-        ({"disable": ["guest"], "enable": ["Guest"]}, "loaded"),
+        ({"disable": ["sample"]}, "disabled"),
+        ({"disable": ["zapomni-plugin-sample"]}, "disabled"),
+        ({"disable": ["sample"], "enable": ["Sample"]}, "loaded"),
         ({"policy": "allowlist"}, "disabled"),
-        ({"policy": "allowlist", "allow": ["guest"]}, "loaded"),
-        ({"policy": "allowlist", "require": ["guest>=0.5"]}, "loaded"),
+        ({"policy": "allowlist", "allow": ["sample"]}, "loaded"),
+        ({"policy": "allowlist", "require": ["sample>=0.5"]}, "loaded"),
     ],
 )
-def test_the_user_says_which_plugins_are_taken(plugins, state, installed):
-    installed("guest", "raise AssertionError('imported')" if state == "disabled" else "")
+def test_settings_decide_which_plugins_are_loaded(plugins, state, installed):
+    installed("sample", "raise AssertionError('imported')" if state == "disabled" else "")
     app = build_app(
-        Settings.model_validate({"plugins": plugins}), plugins=[one for one in discover() if one.name == "guest"]
+        Settings.model_validate({"plugins": plugins}), plugins=[one for one in discover() if one.name == "sample"]
     )
-    assert app.report.get("guest").state == state
+    assert app.report.get("sample").state == state
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Installs a plugin the way pip does: a module and a dist-info beside it, on the path."""
+    """Installs a plugin as pip does: a module with its dist-info next to it, on the path."""
     monkeypatch.syspath_prepend(tmp_path)
     modules = set(sys.modules)
 
@@ -480,7 +489,7 @@ def load_installed(*only, **settings):
     return build_app(Settings.model_validate(settings), plugins=[one for one in discover() if one.name in only])
 
 
-def test_plugins_are_found_by_metadata_bundled_ones_first_then_by_name(installed):
+def test_discovery_reads_metadata_only_and_sorts_bundled_plugins_first_then_by_name(installed):
     for name, distribution in [("zebra", None), ("ant", None), ("memory", "zapomni")]:
         installed(name, "raise AssertionError('imported')", distribution)
     found = [one for one in discover() if one.name in ("zebra", "ant", "memory")]
@@ -493,12 +502,12 @@ def test_plugins_are_found_by_metadata_bundled_ones_first_then_by_name(installed
 
 
 @pytest.mark.parametrize("name", ["Upper", "two__words", "with-dash", "disable", "1st"])
-def test_a_name_that_settings_could_not_say_is_refused_before_the_import(installed, name):
+def test_a_name_that_cannot_be_a_settings_key_is_rejected_before_the_import(installed, name):
     installed(name, "raise AssertionError('imported')", "zapomni-plugin-x")
     assert failure(load_installed(name), name).stage == "discover"
 
 
-def test_a_name_taken_by_another_distribution_is_refused_before_the_import(installed):
+def test_a_name_taken_by_another_distribution_is_rejected_before_the_import(installed):
     installed("twin", "", "a-first")
     installed("twin", "", "b-second")
     app = load_installed("twin")
@@ -513,9 +522,7 @@ def test_a_name_taken_by_another_distribution_is_refused_before_the_import(insta
     ("metadata", "missing"),
     [(None, "name"), ("Metadata-Version: 2.1\nVersion: 1.0\n", "name"), ("Name: zapomni-plugin-torn\n", "version")],
 )
-def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one(
-    installed, tmp_path, metadata, missing
-):
+def test_a_package_with_damaged_metadata_fails_and_does_not_hide_an_intact_one(installed, tmp_path, metadata, missing):
     installed("torn", "raise AssertionError('imported')", "a-torn")
     [file] = tmp_path.glob("*torn*/METADATA")
     file.write_text(metadata) if metadata else file.unlink()
@@ -525,13 +532,14 @@ def test_a_package_whose_metadata_is_damaged_is_a_failure_and_hides_no_whole_one
     torn, whole = sorted(app.report, key=lambda one: one.state)
     assert (torn.state, torn.stage) == ("failed", "discover")
     assert isinstance(torn.version, str)
-    assert torn.cause.endswith(f"a_torn-1.0.dist-info has no {missing}")
-    assert "remove that directory" in torn.fix
+    assert "a_torn-1.0.dist-info" in torn.cause
+    assert torn.cause.endswith(missing)
+    assert "directory" in torn.fix
     assert (whole.state, whole.distribution) == ("loaded", "zapomni-plugin-whole")
 
 
 @pytest.mark.parametrize("text", [b"[zapomni.plugins]\nwhat is this?\n", b"\xff\xfe"])
-def test_entry_points_that_cannot_be_read_hide_no_others_and_name_their_package(installed, tmp_path, text):
+def test_unreadable_entry_points_name_their_package_and_do_not_hide_others(installed, tmp_path, text):
     installed("whole")
     installed("torn")
     [file] = tmp_path.glob("*torn*/entry_points.txt")
@@ -540,14 +548,13 @@ def test_entry_points_that_cannot_be_read_hide_no_others_and_name_their_package(
     assert app.report.get("whole").state == "loaded"
     torn = failure(app, "zapomni_plugin_torn")
     assert (torn.stage, torn.distribution, torn.version) == ("discover", "zapomni-plugin-torn", "1.0")
-    assert "zapomni_plugin_torn-1.0.dist-info has an entry_points.txt that cannot be read" in torn.cause
+    assert "zapomni_plugin_torn-1.0.dist-info" in torn.cause
+    assert "entry_points.txt" in torn.cause
     app = load_installed("zapomni_plugin_torn", plugins={"disable": ["zapomni-plugin-torn"]})
     assert app.report.get("zapomni_plugin_torn").state == "disabled"
 
 
-def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_an_unreadable_one(
-    installed, tmp_path, monkeypatch
-):
+def test_the_first_of_two_packages_on_the_path_is_used_even_next_to_an_unreadable_one(installed, tmp_path, monkeypatch):
     installed("twice")
     installed("torn")
     (tmp_path / "zapomni_plugin_torn-1.0.dist-info" / "entry_points.txt").write_text("[anything]\nwhat is this?\n")
@@ -565,17 +572,17 @@ def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_
         (
             "import nothing_of_the_kind.at_all",
             "No module named 'nothing_of_the_kind'",
-            "-m pip install nothing-of-the-kind (what has the module nothing_of_the_kind may be called otherwise",
+            "-m pip install nothing-of-the-kind",
         ),
         (
             "from zapomni_core.plugins import hookimpl",
             "No module named 'zapomni_core.plugins'",
-            "a plugin imports what it needs from zapomni_core.plugin",
+            "from zapomni_core.plugin",
         ),
         (
             "import pydantic.nowhere",
             "No module named 'pydantic.nowhere'",
-            "there is no module pydantic.nowhere in pydantic, which is installed: check the spelling",
+            "check the spelling",
         ),
         (
             "import zapomni_plugin_broken.part",
@@ -612,12 +619,12 @@ def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_
         (
             "from zapomni_core.plugin import SomethingOfNextYear",
             "cannot import name 'SomethingOfNextYear'",
-            "written for a newer or an older one, update Zapomni or the plugin",
+            "update Zapomni",
         ),
         (
             "from zapomni_core.plugin import hookimp",
             "cannot import name 'hookimp'",
-            "zapomni_core.plugin has no hookimp; did you mean hookimpl?",
+            "did you mean hookimpl?",
         ),
         (
             "from zapomni_core.plugin import NewJob",
@@ -627,11 +634,11 @@ def test_of_two_packages_of_one_name_the_first_on_the_path_is_taken_also_beside_
         (
             "from zapomni_core.plugin.jobs import NewJobb",
             "cannot import name 'NewJobb'",
-            "zapomni_core.plugin.jobs has no NewJobb; did you mean NewJob?",
+            "did you mean NewJob?",
         ),
     ],
 )
-def test_an_import_that_fails_is_reported_with_the_authors_line_and_a_fix(installed, source, cause, fix):
+def test_a_failed_import_is_reported_with_its_source_line_and_a_fix(installed, source, cause, fix):
     installed("broken", source)
     installed("good")
     app = load_installed("broken", "good")
@@ -647,23 +654,25 @@ def test_an_import_that_fails_is_reported_with_the_authors_line_and_a_fix(instal
     [
         (
             "zapomni_plugin_broken:nowhere",
-            "its entry point names 'zapomni_plugin_broken:nowhere', but zapomni_plugin_broken has no nowhere",
-            'correct it, as in broken = "zapomni_plugin_broken", and install the plugin again',
+            "'zapomni_plugin_broken:nowhere'",
+            'broken = "zapomni_plugin_broken"',
         ),
         (
             "zapomni-plugin-broken",
-            "its entry point names 'zapomni-plugin-broken', which is not a module name",
-            'name a module as it is imported, as in broken = "zapomni_plugin_broken", and install it again',
+            "'zapomni-plugin-broken'",
+            'broken = "zapomni_plugin_broken"',
         ),
     ],
 )
-def test_an_entry_point_that_leads_nowhere_is_an_import_failure_that_quotes_it(installed, target, cause, fix):
+def test_an_entry_point_that_cannot_be_resolved_fails_at_import_and_is_quoted(installed, target, cause, fix):
     installed("broken", "", target=target)
     report = failure(load_installed("broken"), "broken")
-    assert (report.stage, report.cause, report.fix) == ("import", cause, fix)
+    assert report.stage == "import"
+    assert cause in report.cause
+    assert fix in report.fix
 
 
-def test_an_entry_point_to_an_object_of_the_module_is_that_plugin(installed):
+def test_an_entry_point_may_name_an_object_in_a_module(installed):
     installed(
         "good",
         "import types\ninner = types.SimpleNamespace(plugin=types.ModuleType('x'))",
@@ -672,7 +681,7 @@ def test_an_entry_point_to_an_object_of_the_module_is_that_plugin(installed):
     assert load_installed("good").report.get("good").state == "loaded"
 
 
-def test_a_failure_names_the_line_of_the_plugin_even_beside_a_virtual_environment(tmp_path):
+def test_a_failure_names_the_plugins_line_even_next_to_a_virtual_environment(tmp_path):
     library = tmp_path / ".venv" / "lib" / "site-packages"
     library.mkdir(parents=True)
     (library / "fragile.py").write_text("def use():\n    raise RuntimeError('broken')\n")
@@ -684,21 +693,21 @@ def test_a_failure_names_the_line_of_the_plugin_even_beside_a_virtual_environmen
     assert failure(app, "mine").cause == "RuntimeError: broken (mine.py:4: fragile.use())"
 
 
-def test_a_plugin_whose_own_module_is_missing_is_to_be_installed_again(installed):
+def test_the_fix_for_a_plugin_without_its_module_is_to_reinstall_it(installed):
     installed("broken", "", target="no_such_module")
     fix = failure(load_installed("broken"), "broken").fix
-    assert fix.startswith("its own module no_such_module is missing: ")
+    assert "no_such_module" in fix
     assert fix.endswith(" -m pip install --force-reinstall zapomni-plugin-broken")
 
 
-def test_an_import_that_hangs_is_left_out_after_its_limit_and_the_others_are_taken(installed):
+def test_a_hanging_import_fails_after_its_limit_and_other_plugins_load(installed):
     release = threading.Event()
     sys.modules["_release"] = type("Release", (), {"event": release})
     try:
         installed("slow", "from _release import event\nevent.wait(30)")
         installed("zebra")
         app = load_installed("slow", "zebra", plugins={"import_seconds": 1})
-        assert "took longer than 1 s" in failure(app, "slow").cause
+        assert "1 s" in failure(app, "slow").cause
         assert "plugins.import_seconds" in failure(app, "slow").fix
         assert app.report.get("zebra").state == "loaded"
     finally:
@@ -723,14 +732,14 @@ def test_the_slow_import_callback_runs_only_if_an_import_takes_long(installed, m
 
 
 @pytest.mark.parametrize("name", ["2cool", "hello"])
-def test_a_file_whose_name_will_not_do_is_to_be_renamed(tmp_path, name):
+def test_the_fix_for_an_unusable_file_name_is_to_rename_the_file(tmp_path, name):
     file = tmp_path / f"{name}.py"
     file.touch()
     app = App()
     with pytest.raises(ConfigurationError, match="failed at discover"):
         app.load([Found("hello", plugin=offering()), from_file(file)])
     report = app.report.plugins[-1]
-    assert report.fix.startswith("rename the file")
+    assert "rename" in report.fix
     assert "entry point" not in report.fix
 
 
@@ -739,75 +748,80 @@ def as_dict_config_does():
 
 
 @pytest.mark.parametrize("silence", [as_dict_config_does, logging.disable])
-def test_a_plugin_that_sets_logging_up_its_own_way_silences_no_report(caplog, silence):
+def test_a_plugin_that_reconfigures_logging_does_not_silence_reports(caplog, silence):
     @hookimpl
     def zapomni_tools():
         silence()
         raise RuntimeError
 
-    load(guest=offering(zapomni_tools=zapomni_tools))
-    assert [record.plugin for record in caplog.records if record.message == "plugin_failed"] == ["guest"]
+    load(sample=offering(zapomni_tools=zapomni_tools))
+    assert [record.plugin for record in caplog.records if record.message == "plugin_failed"] == ["sample"]
 
 
-def test_a_plugin_without_hooks_gets_a_warning(caplog):
+def test_a_plugin_without_hooks_loads_with_a_warning(caplog):
     forgetful = ModuleType("forgetful")
     forgetful.greet = make_tool("greet")
     app = load(forgetful=forgetful, good=offering())
     assert app.report.get("forgetful").state == "loaded"
     [warning] = app.report.get("forgetful").warnings
-    assert warning.startswith("it implements no hook")
+    assert "hook" in warning
     assert app.report.get("good").warnings == []
     logged = [(one.plugin, one.warning) for one in caplog.records if one.message == "plugin_warning"]
     assert logged == [("forgetful", warning)]
 
 
 @pytest.mark.parametrize("hook", ["zapomni_settings", "zapomni_providers", "zapomni_tools", "zapomni_middleware"])
-def test_a_hook_that_returns_nothing_is_asked_whether_it_lacks_a_return(caplog, hook):
+def test_a_hook_that_returns_none_gets_a_warning(caplog, hook):
     plugin = ModuleType("forgetful")
     setattr(plugin, hook, hookimpl(specname=hook)(lambda: None))
     app = load(forgetful=plugin)
     report = app.report.get("forgetful")
-    assert (report.state, report.warnings) == ("loaded", [f"{hook} returned nothing: does it lack a return?"])
+    assert report.state == "loaded"
+    [warning] = report.warnings
+    assert hook in warning
     assert [one.warning for one in caplog.records if one.message == "plugin_warning"] == report.warnings
 
 
-def test_a_hook_may_offer_nothing_on_purpose():
+def test_a_lifespan_hook_may_return_none_without_a_warning():
     nothing_to_open = hookimpl(specname="zapomni_lifespan")(lambda: None)
     assert load(good=offering(zapomni_lifespan=nothing_to_open)).report.get("good").warnings == []
 
 
 @pytest.mark.parametrize("name", ["", " ", 5, None, ["list"]])
-def test_a_provider_with_an_invalid_name_is_refused(name):
+def test_a_provider_with_an_invalid_name_is_rejected(name):
     plugin = providing(Provider(kind="embedder", name=name, factory=print))
-    report = failure(load(guest=plugin), "guest")
-    assert (report.stage, report.cause) == (
-        "providers",
-        f"a provider of kind 'embedder' has an invalid name: {name!r}",
-    )
+    report = failure(load(sample=plugin), "sample")
+    assert report.stage == "providers"
+    assert "'embedder'" in report.cause
+    assert repr(name) in report.cause
 
 
-def test_two_providers_of_one_name_in_one_plugin_are_the_authors_mistake():
+def test_a_plugin_that_offers_two_providers_of_one_kind_and_name_fails():
     twice = [Provider(kind="embedder", name="mine", factory=print) for _ in range(2)]
-    report = failure(load(guest=providing(*twice)), "guest")
-    assert (report.stage, report.cause) == ("providers", "it offers two parts of kind 'embedder' named 'mine'")
+    report = failure(load(sample=providing(*twice)), "sample")
+    assert report.stage == "providers"
+    assert "'embedder'" in report.cause
+    assert "'mine'" in report.cause
 
 
-def test_the_first_owner_keeps_the_name_of_a_provider():
+def test_the_first_plugin_keeps_the_name_of_a_provider():
     mine = Provider(kind="embedder", name="mine", factory=print)
     app = load(first=providing(mine), second=providing(mine))
-    assert failure(app, "second").cause == "embedder 'mine' already belongs to plugin 'first'"
+    assert "embedder 'mine'" in failure(app, "second").cause
+    assert "plugin 'first'" in failure(app, "second").cause
 
 
-def test_a_provider_of_no_kind_is_refused_with_the_kinds_there_are():
+def test_a_provider_of_an_unknown_kind_is_rejected_with_the_known_kinds():
     offered = [Provider(kind="stor", name="mine", factory=lambda _: None)]
     plugin = offering(zapomni_providers=hookimpl(specname="zapomni_providers")(lambda: offered))
-    report = failure(load(guest=plugin), "guest")
+    report = failure(load(sample=plugin), "sample")
     assert report.stage == "providers"
-    assert report.cause == "provider 'mine' has the unknown kind 'stor'"
-    assert report.fix == "the kinds are: store, embedder, extractor, job"
+    assert "'mine'" in report.cause
+    assert "'stor'" in report.cause
+    assert "store, embedder, extractor, job" in report.fix
 
 
-def test_the_owner_of_a_tool_may_be_spelled_as_any_plugins_name():
+def test_the_owner_setting_of_a_tool_accepts_any_spelling_of_a_plugin_name():
     settings = {"tools": {"one": {"owner": "Second-One"}}}
     app = load(settings, first=offering(make_tool("one", "1st")), second_one=offering(make_tool("one", "2nd")))
     assert app.registry.owner("one") == "second_one"
@@ -821,38 +835,38 @@ def test_a_file_is_a_plugin_named_after_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, "import nothing_of_the_kind", "not python at all"])
-def test_a_file_that_the_user_named_and_that_fails_stops_the_start(tmp_path, content):
+def test_a_failing_plugin_file_stops_the_start(tmp_path, content):
     file = tmp_path / "mine.py"
     if content:
         file.write_text(content)
-    with pytest.raises(ConfigurationError, match="plugin 'mine' failed at import"):
+    with pytest.raises(ConfigurationError, match="'mine' failed at import"):
         compose({"plugins": {"policy": "allowlist"}}, files=[file])
 
 
 @pytest.mark.parametrize(
     ("require", "problem"),
     [
-        ("guest", None),
-        ("zapomni-plugin-guest", None),
-        ("guest>=1.0,<2", None),
-        ("guest>=2", "but version 1.0 is installed"),
-        ("absent", "'absent' is required (plugins.require) and not installed"),
-        ("broken", "plugin 'broken' failed at tools"),
-        ("off", "is required (plugins.require) and disabled in the settings"),
-        ("guest>=nonsense", "not a version"),
+        ("sample", None),
+        ("zapomni-plugin-sample", None),
+        ("sample>=1.0,<2", None),
+        ("sample>=2", "version 1.0"),
+        ("absent", "'absent' is required (plugins.require)"),
+        ("broken", "'broken' failed at tools"),
+        ("off", "(plugins.require) and disabled"),
+        ("sample>=nonsense", "not a version"),
     ],
 )
-def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
+def test_a_missing_required_plugin_stops_the_start(require, problem):
     class Bad:
         name = "bad"
 
     settings = {"plugins": {"require": require if "," not in require else [require], "disable": ["off"]}}
     app = App(Settings.model_validate(settings))
-    found = [Found("guest", "zapomni-plugin-guest", "1.0", plugin=offering())]
+    found = [Found("sample", "zapomni-plugin-sample", "1.0", plugin=offering())]
     found += [Found("broken", "b", "1.0", plugin=offering(Bad())), Found("off", "o", "1.0", entry_point=object())]
     if problem is None:
         app.load(found)
-        assert app.report.get("guest").state == "loaded"
+        assert app.report.get("sample").state == "loaded"
     else:
         with pytest.raises(ConfigurationError) as error:
             app.load(found)
@@ -860,27 +874,27 @@ def test_a_required_plugin_that_is_not_there_stops_the_start(require, problem):
 
 
 @pytest.mark.parametrize(
-    ("choice", "problem"),
+    ("choice", "parts"),
     [
-        ({"store": "nowhere://x"}, "no plugin offers the store 'nowhere'; there are: sqlite, falkordb, falkordbs"),
-        ({"embedder": "defualt"}, "no plugin offers the embedder 'defualt'; did you mean 'default'?"),
-        ({"extractor": "nobody"}, "no plugin offers the extractor 'nobody'; there are: llm, names"),
+        ({"store": "nowhere://x"}, ["store 'nowhere'", "sqlite, falkordb, falkordbs"]),
+        ({"embedder": "defualt"}, ["embedder 'defualt'", "did you mean 'default'?"]),
+        ({"extractor": "nobody"}, ["extractor 'nobody'", "llm, names"]),
     ],
 )
-def test_a_configured_provider_that_no_plugin_offers_stops_the_start(choice, problem):
+def test_a_configured_provider_that_no_plugin_offers_stops_the_start(choice, parts):
     with pytest.raises(ConfigurationError) as error:
         compose(choice)
-    assert str(error.value) == problem
-    load(choice)  # where no installed plugin is asked, none can offer it
+    assert [part for part in parts if part not in str(error.value)] == []
+    load(choice)  # installed plugins are not loaded here, so the name cannot be checked
 
 
 def test_a_configured_provider_that_a_plugin_offers_lets_the_app_start():
     compose({"store": "sqlite:///x.db", "embedder": "default", "extractor": "llm"})
 
 
-def test_strict_tells_all_failures_together():
+def test_strict_loading_reports_all_failures_together():
     app = App()
-    found = [Found(name, plugin=offering("no tool")) for name in ("one", "two")]
+    found = [Found(name, plugin=offering("not a tool")) for name in ("one", "two")]
     with pytest.raises(ConfigurationError) as error:
         app.load(found, strict=True)
     assert "plugin 'one' failed" in str(error.value)
@@ -898,23 +912,21 @@ class Stageless(Silent):
     stage = "whenever"
 
 
-@pytest.mark.parametrize(
-    ("middleware", "cause"), [(Silent(), "async callable"), (Stageless(), "unknown stage 'whenever'")]
-)
-def test_a_middleware_that_cannot_work_is_refused(middleware, cause):
+@pytest.mark.parametrize(("middleware", "cause"), [(Silent(), "async"), (Stageless(), "stage 'whenever'")])
+def test_an_invalid_middleware_is_rejected(middleware, cause):
     plugin = offering(
         make_tool("fine"), zapomni_middleware=hookimpl(specname="zapomni_middleware")(lambda: [middleware])
     )
-    app = load(guest=plugin)
-    assert cause in failure(app, "guest").cause
+    app = load(sample=plugin)
+    assert cause in failure(app, "sample").cause
     assert names(app) == []
 
 
 class Fickle:
-    """A middleware whose stage is another one each time it is asked."""
+    """A middleware whose stage changes with every read."""
 
     def __init__(self):
-        self._stages = iter(["observe", "no stage at all"])
+        self._stages = iter(["observe", "invalid"])
 
     @property
     def stage(self):
@@ -929,24 +941,24 @@ def test_the_stage_of_a_middleware_is_read_once():
     def zapomni_middleware():
         return [Fickle()]
 
-    app = load(guest=offering(make_tool("one"), zapomni_middleware=zapomni_middleware))
-    assert app.report.get("guest").middleware == ["observe Fickle"]
+    app = load(sample=offering(make_tool("one"), zapomni_middleware=zapomni_middleware))
+    assert app.report.get("sample").middleware == ["observe Fickle"]
     assert names(app) == ["one"]
 
 
-def test_an_invalid_lifespan_is_refused():
+def test_an_invalid_lifespan_is_rejected():
     plugin = offering(zapomni_lifespan=hookimpl(specname="zapomni_lifespan")(lambda: 42))
-    assert "not an async context manager" in failure(load(guest=plugin), "guest").cause
+    assert "async context manager" in failure(load(sample=plugin), "sample").cause
 
 
 def with_lifespan(lifespan, *tools):
     return offering(*tools, zapomni_lifespan=hookimpl(specname="zapomni_lifespan")(lifespan))
 
 
-async def test_lifespans_are_entered_on_start_and_left_in_reverse_order():
+async def test_lifespans_are_entered_on_start_and_exited_in_reverse_order():
     events = []
 
-    def noting(name):
+    def recording(name):
         @asynccontextmanager
         async def lifespan():
             events.append(f"open {name}")
@@ -956,7 +968,8 @@ async def test_lifespans_are_entered_on_start_and_left_in_reverse_order():
         return lifespan
 
     app = load(
-        one=with_lifespan(noting("one"), make_tool("first")), two=with_lifespan(noting("two"), make_tool("second"))
+        one=with_lifespan(recording("one"), make_tool("first")),
+        two=with_lifespan(recording("two"), make_tool("second")),
     )
     assert events == []
     await app.start()
@@ -975,7 +988,7 @@ async def test_a_call_waits_for_its_plugins_lifespan():
         await ready.wait()
         yield
 
-    app = load(guest=with_lifespan(slow, make_tool("patient")))
+    app = load(sample=with_lifespan(slow, make_tool("patient")))
     call = asyncio.create_task(app.dispatcher.call("patient", {}))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -1005,9 +1018,9 @@ async def hanging():
 
 @pytest.mark.parametrize(
     ("lifespan", "cause"),
-    [(raising, "raised RuntimeError: no port"), (exiting, "raised SystemExit: 4"), (hanging, "not ready after 0.05 s")],
+    [(raising, "RuntimeError: no port"), (exiting, "SystemExit: 4"), (hanging, "0.05 s")],
 )
-async def test_a_lifespan_that_fails_withdraws_its_plugin_and_says_so(lifespan, cause, caplog):
+async def test_a_failed_lifespan_withdraws_its_plugin_and_logs_the_cause(lifespan, cause, caplog):
     changed = asyncio.Event()
     app = load(
         {"plugins": {"start_seconds": 0.05}},
@@ -1023,8 +1036,8 @@ async def test_a_lifespan_that_fails_withdraws_its_plugin_and_says_so(lifespan, 
     assert (report.stage, report.tools) == ("lifespan", [])
     assert cause in report.cause
     [logged] = [one for one in caplog.records if one.message == "plugin_withdrawn"]
-    told = ("ill", "lifespan", report.cause, report.fix)
-    assert (logged.plugin, logged.stage, logged.cause, logged.fix) == told
+    expected = ("ill", "lifespan", report.cause, report.fix)
+    assert (logged.plugin, logged.stage, logged.cause, logged.fix) == expected
     with pytest.raises(UnknownToolError):
         await app.dispatcher.call("ill", {})
     assert (await app.dispatcher.call("well", {}))["isError"] is False
@@ -1032,7 +1045,7 @@ async def test_a_lifespan_that_fails_withdraws_its_plugin_and_says_so(lifespan, 
     await app.stop()
 
 
-async def test_a_required_plugin_whose_lifespan_fails_asks_the_server_to_end():
+async def test_a_failed_lifespan_of_a_required_plugin_signals_the_server_to_stop():
     app = load({"plugins": {"require": ["ill"]}}, ill=with_lifespan(raising))
     await app.start()
     await asyncio.wait_for(app.failed_requirement.wait(), 5)
@@ -1041,9 +1054,10 @@ async def test_a_required_plugin_whose_lifespan_fails_asks_the_server_to_end():
 
 
 @pytest.mark.parametrize(
-    "raised", [RuntimeError("late"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), OnItsOwn()]
+    "raised",
+    [RuntimeError("late"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), CustomBaseException()],
 )
-async def test_a_lifespan_that_fails_to_close_is_reported_and_the_others_are_closed(raised, caplog):
+async def test_a_lifespan_that_fails_to_close_is_reported_and_other_lifespans_close(raised, caplog):
     closed = []
 
     @asynccontextmanager
@@ -1062,11 +1076,9 @@ async def test_a_lifespan_that_fails_to_close_is_reported_and_the_others_are_clo
     await app.stop()
     assert closed == ["good"]
     assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
-    assert (
-        app.report.get("zbad")
-        .warnings[0]
-        .startswith(f"its lifespan failed to close: it raised {type(raised).__name__}")
-    )
+    [warning] = app.report.get("zbad").warnings
+    assert "lifespan" in warning
+    assert type(raised).__name__ in warning
 
 
 async def ignore_cancellation(until):
@@ -1075,7 +1087,7 @@ async def ignore_cancellation(until):
             await until.wait()
 
 
-async def test_a_lifespan_that_ignores_its_limit_holds_up_no_call(monkeypatch):
+async def test_a_lifespan_that_ignores_its_limit_does_not_block_calls_of_other_plugins(monkeypatch):
     monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
     monkeypatch.setattr(lifespans, "CANCEL_SECONDS", 0.05)
 
@@ -1100,12 +1112,12 @@ async def test_a_lifespan_that_ignores_its_limit_holds_up_no_call(monkeypatch):
     ill.zapomni_middleware = zapomni_middleware
     app = load({"plugins": {"start_seconds": 0.05}}, ill=ill, well=offering(make_tool("well")))
     assert (await app.dispatcher.call("well", {}))["isError"] is False
-    assert "not ready after 0.05 s" in failure(app, "ill").cause
+    assert "0.05 s" in failure(app, "ill").cause
     await app.stop()
     release.set()
 
 
-async def test_a_lifespan_that_never_closes_is_left_behind(monkeypatch):
+async def test_stopping_does_not_wait_for_a_lifespan_that_never_closes(monkeypatch):
     monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.05)
     monkeypatch.setattr(lifespans, "CANCEL_SECONDS", 0.05)
     release = asyncio.Event()
@@ -1115,14 +1127,16 @@ async def test_a_lifespan_that_never_closes_is_left_behind(monkeypatch):
         yield
         await ignore_cancellation(release)
 
-    app = load(guest=with_lifespan(stubborn, make_tool("one")))
+    app = load(sample=with_lifespan(stubborn, make_tool("one")))
     await app.dispatcher.call("one", {})
     await app.stop()
     release.set()
-    assert app.report.get("guest").warnings == ["its lifespan failed to close: it was not done after 0.05 s"]
+    [warning] = app.report.get("sample").warnings
+    assert "lifespan" in warning
+    assert "0.05 s" in warning
 
 
-async def test_a_lifespan_that_opens_after_its_limit_is_closed_again():
+async def test_a_lifespan_that_opens_after_its_limit_is_closed():
     closed = asyncio.Event()
 
     @asynccontextmanager
@@ -1132,15 +1146,15 @@ async def test_a_lifespan_that_opens_after_its_limit_is_closed_again():
         yield
         closed.set()
 
-    app = load({"plugins": {"start_seconds": 0.05}}, guest=with_lifespan(late))
+    app = load({"plugins": {"start_seconds": 0.05}}, sample=with_lifespan(late))
     await app.start()
     await asyncio.wait_for(closed.wait(), 5)
-    assert failure(app, "guest").stage == "lifespan"
+    assert failure(app, "sample").stage == "lifespan"
     await app.stop()
 
 
-async def test_a_task_group_inside_a_lifespan_may_fail_and_the_lifespan_is_left(caplog):
-    left = asyncio.Event()
+async def test_a_failing_task_group_inside_a_lifespan_ends_the_lifespan(caplog):
+    exited = asyncio.Event()
 
     async def crash():
         raise RuntimeError("worker")
@@ -1152,11 +1166,11 @@ async def test_a_task_group_inside_a_lifespan_may_fail_and_the_lifespan_is_left(
                 group.create_task(crash())
                 yield
         finally:
-            left.set()
+            exited.set()
 
-    app = load(guest=with_lifespan(working))
+    app = load(sample=with_lifespan(working))
     await app.start()
-    await asyncio.wait_for(left.wait(), 5)
+    await asyncio.wait_for(exited.wait(), 5)
     await app.stop()
     assert any(record.message == "lifespan_did_not_close" for record in caplog.records)
 
@@ -1172,7 +1186,7 @@ async def test_stopping_before_a_lifespan_is_ready_cancels_it():
         finally:
             cancelled.set()
 
-    app = load(guest=with_lifespan(slow))
+    app = load(sample=with_lifespan(slow))
     await app.start()
     await asyncio.sleep(0)
     await app.stop()

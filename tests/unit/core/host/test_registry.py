@@ -7,14 +7,14 @@ from zapomni_core.plugin import tool
 def advice_on(text):
     @tool(annotations={"readOnlyHint": True})
     async def one(name: str) -> str:
-        """A tool of the tests of lint."""
+        """A tool for testing lint."""
         return name
 
     one.input_schema["properties"]["name"]["description"] = text
     return lint(check_tool(one, taken=lambda _: False))
 
 
-def test_a_tool_that_is_well_described_gets_no_advice():
+def test_a_well_described_tool_gets_no_advice():
     assert advice_on("What to call it.") == []
 
 
@@ -27,7 +27,7 @@ def test_hidden_characters_in_a_schema_are_reported(hidden):
 def advice_for(properties):
     class Probe:
         name = "one"
-        description = "A tool of the tests of lint."
+        description = "A tool for testing lint."
         annotations = {"readOnlyHint": True}  # noqa: RUF012 (never changed)
         input_schema = {"type": "object", "properties": properties, "additionalProperties": False}  # noqa: RUF012
 
@@ -49,7 +49,7 @@ def advice_for(properties):
         ({"type": "object", "properties": {"in": {"enum": [1]}}}, "'it.in'", "has fixed values without a type"),
     ],
 )
-def test_schemas_that_some_clients_mangle_are_reported_by_place(schema, place, what):
+def test_constructs_that_some_clients_cannot_handle_are_reported_by_place(schema, place, what):
     [advice] = advice_for({"it": {"description": "Something.", **schema}})
     assert advice.startswith(f"{place} {what}")
 
@@ -59,5 +59,5 @@ def test_plain_types_get_no_advice():
     assert advice_for({"it": plain}) == []
 
 
-def test_a_property_called_like_a_keyword_gets_no_advice():
+def test_a_property_named_like_a_keyword_gets_no_advice():
     assert advice_for({"anyOf": {"type": "string", "description": "A name."}}) == []

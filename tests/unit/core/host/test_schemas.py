@@ -34,14 +34,14 @@ documents = st.recursive(
 
 @settings(max_examples=100)
 @given(st.dictionaries(names, documents, max_size=5))
-def test_a_schema_that_is_accepted_can_be_used_and_one_that_the_meta_schema_refuses_is_refused(schema):
+def test_every_accepted_schema_is_valid_and_usable(schema):
     try:
         check_schema(schema, "Schema")
     except ValueError:
         return
     Draft202012Validator.check_schema(schema)
     for value in ({}, {"a": 1}, [1], "text", None):
-        with contextlib.suppress(RecursionError):  # a schema may say of itself that it is itself
+        with contextlib.suppress(RecursionError):  # a schema may refer to itself endlessly
             validator(schema).is_valid(value)
 
 
@@ -57,8 +57,8 @@ def test_a_schema_that_is_accepted_can_be_used_and_one_that_the_meta_schema_refu
         {"properties": {"a": {"minLength": -1}}},
     ],
 )
-def test_an_invalid_schema_is_refused_by_place_and_rule(schema):
-    with pytest.raises(ValueError, match=r"^Schema is not valid JSON Schema: .* breaks the rule '\w+'$"):
+def test_an_invalid_schema_is_rejected_with_the_broken_rule(schema):
+    with pytest.raises(ValueError, match=r"^Schema .* rule '\w+'$"):
         check_schema(schema, "Schema")
     with pytest.raises(SchemaError):
         Draft202012Validator.check_schema(schema)
@@ -68,13 +68,13 @@ def test_an_invalid_schema_is_refused_by_place_and_rule(schema):
     "reference",
     ["https://example.org/x.json", "other.json", "#/$defs/absent", "#absent", "file:///etc/passwd", "//x/y"],
 )
-def test_a_reference_that_leads_outside_or_nowhere_is_refused(reference):
+def test_an_external_or_unresolvable_reference_is_rejected(reference):
     schema = {"type": "object", "properties": {"a": {"$ref": reference}}, "$defs": {"here": {}}}
-    with pytest.raises(ValueError, match=r"has a \$ref that cannot be resolved inside it"):
+    with pytest.raises(ValueError, match=r"^Schema .*\$ref.* cannot be resolved"):
         check_schema(schema, "Schema")
 
 
-def test_a_remote_reference_is_refused_where_it_hides_below_rare_keywords():
+def test_a_remote_reference_below_a_rare_keyword_is_rejected():
     schema = {
         "type": "object",
         "properties": {},
@@ -120,13 +120,13 @@ def test_the_target_of_a_reference_is_checked_as_a_schema(schema, problem):
         {"dependentRequired": {"a": ["b"]}, "patternProperties": {"^x": {"type": "string"}}},
     ],
 )
-def test_a_valid_schema_that_only_refers_to_itself_is_accepted(schema):
+def test_a_valid_schema_with_internal_references_is_accepted(schema):
     check_schema(schema, "Schema")
     assert validator(schema).is_valid({})
 
 
 @pytest.mark.parametrize("dialect", ["http://json-schema.org/draft-07/schema#", 5, None, ["x"]])
-def test_a_schema_of_another_draft_is_refused(dialect):
+def test_a_schema_of_another_draft_is_rejected(dialect):
     with pytest.raises(ValueError, match="draft 2020-12"):
         check_schema({"$schema": dialect, "type": "object"}, "Schema")
 
@@ -139,7 +139,7 @@ def test_a_deep_schema_is_accepted():
     assert validator(schema).is_valid([[]])
 
 
-def test_a_schema_that_is_too_deep_to_check_is_refused():
+def test_a_schema_that_is_too_deep_to_check_is_rejected():
     schema = {"type": "string"}
     for _ in range(200):
         schema = {"items": schema}
@@ -150,14 +150,14 @@ def test_a_schema_that_is_too_deep_to_check_is_refused():
 @pytest.mark.parametrize(
     "value", [object(), float("nan"), float("inf"), "\ud800", {"a": {1, 2}}, b"bytes", [{1: 2}], ({None: 1},)]
 )
-def test_values_that_cannot_be_sent_as_json_are_refused(value):
+def test_values_that_cannot_be_sent_as_json_are_rejected(value):
     assert not is_json({"default": value})
     with pytest.raises(ValueError, match="must be plain JSON"):
         check_schema({"type": "object", "properties": {"a": {"default": value}}}, "Schema")
 
 
 @pytest.mark.parametrize("schema", [{1: 2}, {"properties": {1: {}}}, {"properties": {"a": {"default": [{True: 0}]}}}])
-def test_a_key_that_is_not_a_string_is_refused_at_any_depth(schema):
+def test_a_key_that_is_not_a_string_is_rejected_at_any_depth(schema):
     with pytest.raises(ValueError, match="must be plain JSON"):
         check_schema({"type": "object"} | schema, "Schema")
 
