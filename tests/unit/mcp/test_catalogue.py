@@ -1,4 +1,4 @@
-"""What a client gets of the tools: entries with `_meta`, and instructions built from what is really served."""
+"""Tool entries with `_meta`, and instructions built from the served tools."""
 
 import pytest
 
@@ -25,14 +25,14 @@ def served(*tools):
     return registry
 
 
-def test_each_tool_of_the_memory_and_one_of_each_plugin_says_when_to_call_it():
+def test_instructions_cover_every_memory_tool_and_one_tool_of_each_plugin():
     said = instructions(
         served(
             ("memory", Probe("find", instructions="Call find first.")),
             ("memory", Probe("keep", instructions="Call keep later.")),
             ("memory", Probe("count")),
-            ("guest", Probe("one", instructions="Call one now.")),
-            ("guest", Probe("two", instructions="Call two now.")),
+            ("sample", Probe("one", instructions="Call one now.")),
+            ("sample", Probe("two", instructions="Call two now.")),
             ("other", Probe("three", instructions="Call three now.")),
         )
     )
@@ -43,14 +43,14 @@ def test_instructions_mention_only_served_tools():
     assert "Call" not in instructions(served(("memory", Probe("count"))))
 
 
-def test_a_tool_with_another_name_is_spoken_of_by_it():
+def test_instructions_use_the_new_name_of_a_renamed_tool():
     renamed = check_tool(Probe("find", instructions="Call find first."), taken=lambda _: False, name="my_find")
     assert renamed.instructions == "Call my_find first."
 
 
-def test_the_meta_of_a_tool_stands_beside_its_plugin():
-    registry = served(("guest", Probe("one", meta={"anthropic/alwaysLoad": True, "zapomni/plugin": "liar"})))
-    assert tool_entry(registry.get("one"))["_meta"] == {"anthropic/alwaysLoad": True, "zapomni/plugin": "guest"}
+def test_the_meta_of_a_tool_is_merged_with_its_plugin():
+    registry = served(("sample", Probe("one", meta={"anthropic/alwaysLoad": True, "zapomni/plugin": "liar"})))
+    assert tool_entry(registry.get("one"))["_meta"] == {"anthropic/alwaysLoad": True, "zapomni/plugin": "sample"}
     assert "_meta" not in tool_entry(served(("", Probe("two"))).get("two"))
 
 
