@@ -26,7 +26,7 @@ def served(*tools):
 
 
 def test_instructions_cover_every_memory_tool_and_one_tool_of_each_plugin():
-    said = instructions(
+    text = instructions(
         served(
             ("memory", Probe("find", instructions="Call find first.")),
             ("memory", Probe("keep", instructions="Call keep later.")),
@@ -36,7 +36,7 @@ def test_instructions_cover_every_memory_tool_and_one_tool_of_each_plugin():
             ("other", Probe("three", instructions="Call three now.")),
         )
     )
-    assert said.endswith("Call find first. Call keep later. Call one now. Call three now.")
+    assert text.endswith("Call find first. Call keep later. Call one now. Call three now.")
 
 
 def test_instructions_mention_only_served_tools():
@@ -55,7 +55,7 @@ def test_the_meta_of_a_tool_is_merged_with_its_plugin():
 
 
 @pytest.mark.parametrize(
-    ("attributes", "said"),
+    ("attributes", "expected"),
     [
         ({"meta": "always"}, "Tool meta must be a mapping"),
         ({"meta": {1: "one"}}, "Tool meta must be a mapping"),
@@ -65,6 +65,6 @@ def test_the_meta_of_a_tool_is_merged_with_its_plugin():
         ({"instructions": 5}, "Tool instructions must be string"),
     ],
 )
-def test_values_that_cannot_be_sent_to_clients_are_refused(attributes, said):
-    with pytest.raises(ValueError, match=said):
+def test_values_that_cannot_be_sent_to_clients_are_refused(attributes, expected):
+    with pytest.raises(ValueError, match=expected):
         check_tool(Probe("one", **attributes), taken=lambda _: False)

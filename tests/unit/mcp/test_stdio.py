@@ -395,7 +395,7 @@ async def test_requests_are_answered_before_serving_ends(client, end):
         assert sorted(answer["id"] for answer in answers if "result" in answer) == [1, 2, 3]
 
 
-async def test_a_whole_conversation_sent_at_once_is_answered(client):
+async def test_a_whole_session_sent_at_once_is_answered(client):
     async with client.serving() as serving:
         await client.say(INITIALIZE, INITIALIZED, call(1, "echo", text="x"), call(2, "slow"), request(3, "ping"))
         client.close(client.input)

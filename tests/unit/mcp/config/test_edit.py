@@ -44,7 +44,7 @@ def test_disabling_creates_the_file_readable_only_by_the_user(tmp_path):
     assert mode(file) == 0o600
 
 
-def test_comments_and_order_stay(file):
+def test_comments_and_order_are_kept(file):
     file.write_text(COMMENTED)
     set_plugin_enabled(file, "hello", enabled=False)
     assert file.read_text() == COMMENTED.replace('-graph",\n', '-graph",\n    "hello",\n')
@@ -133,7 +133,7 @@ def test_a_switched_plugin_has_the_requested_state(tmp_path_factory, table, name
     assert not enabled or plugins.policy == "all" or name in plugins.allow
 
 
-def test_the_mode_of_the_file_stays(file):
+def test_the_mode_of_the_file_is_kept(file):
     file.write_text("")
     file.chmod(0o640)
     set_plugin_enabled(file, "hello", enabled=False)
@@ -178,7 +178,7 @@ def test_a_write_that_fails_leaves_the_old_file_alone(file, monkeypatch):
         ("[plugins]\ndisable = [5]\n", "plugins.disable "),
     ],
 )
-def test_a_file_that_is_wrong_is_not_edited(file, text, message):
+def test_an_invalid_file_is_not_edited(file, text, message):
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
         set_plugin_enabled(file, "hello", enabled=False)

@@ -103,7 +103,7 @@ async def test_a_long_memory_is_quoted_by_its_beginning(tool, make_memory):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ({}, "field required: memory_id"),
         ({"memory_id": ""}, "memory_id cannot be empty or whitespace-only"),
@@ -112,8 +112,8 @@ async def test_a_long_memory_is_quoted_by_its_beginning(tool, make_memory):
         ({"memory_id": "x", "forever": True}, "forever: Extra inputs are not permitted"),
     ],
 )
-async def test_wrong_arguments_are_refused_by_field_and_rule(tool, arguments, said):
-    assert (await refused(tool, arguments)).startswith(said)
+async def test_invalid_arguments_are_refused_with_field_and_rule(tool, arguments, expected):
+    assert (await refused(tool, arguments)).startswith(expected)
 
 
 async def test_an_unknown_memory_is_reported(tool):

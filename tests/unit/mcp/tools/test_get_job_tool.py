@@ -108,7 +108,7 @@ async def test_an_unknown_job_is_not_found(tool):
     assert headline_of(result) == "Error: there is no job x in workspace 'default'"
 
 
-async def test_wrong_arguments_are_refused(tool):
+async def test_invalid_arguments_are_refused(tool):
     assert await refused(tool, {}) == "field required: job_id"
     assert await refused(tool, {"job_id": ""})
 

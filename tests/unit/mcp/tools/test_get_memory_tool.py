@@ -155,7 +155,7 @@ async def test_the_state_of_a_memory_is_shown(tool, make_memory):
     )
 
 
-async def test_deep_metadata_comes_back_as_it_is(tool, make_memory):
+async def test_deep_metadata_is_returned_unchanged(tool, make_memory):
     nested = {}
     for _ in range(99):
         nested = {"in": nested}
@@ -175,7 +175,7 @@ async def test_deep_metadata_comes_back_as_it_is(tool, make_memory):
         ({"memory_id": "x", "page": 2}, "page: Extra inputs are not permitted"),
     ],
 )
-async def test_wrong_arguments_are_refused_by_field_and_rule(tool, arguments, said):
+async def test_invalid_arguments_are_refused_with_field_and_rule(tool, arguments, said):
     assert (await refused(tool, arguments)).startswith(said)
 
 

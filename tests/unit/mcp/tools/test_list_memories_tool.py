@@ -93,7 +93,7 @@ async def test_line_breaks_in_a_memory_do_not_add_lines(engine, page):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ({"limit": 0}, "limit: "),
         ({"limit": 101}, "limit: "),
@@ -102,8 +102,8 @@ async def test_line_breaks_in_a_memory_do_not_add_lines(engine, page):
         ({"state": "deleted"}, "state: "),
     ],
 )
-async def test_wrong_arguments_are_refused_by_field(mock_core_engine, arguments, said):
-    assert (await refused(ListMemoriesTool(core_engine=mock_core_engine), arguments)).startswith(said)
+async def test_invalid_arguments_are_refused_with_the_field(mock_core_engine, arguments, expected):
+    assert (await refused(ListMemoriesTool(core_engine=mock_core_engine), arguments)).startswith(expected)
 
 
 @pytest.mark.parametrize("arguments", [{"after": "nonsense"}, {"filters": {"date_from": "nonsense"}}])

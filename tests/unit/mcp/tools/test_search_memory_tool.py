@@ -121,7 +121,7 @@ async def test_when_it_was_true_counts_more_than_when_it_was_stored(tool):
     assert checked(tool, result)["results"][0]["timestamp"] == "2023-01-02T00:00:00Z"
 
 
-async def test_the_heading_stands_before_the_text_and_what_is_missing_leaves_no_trace(tool):
+async def test_the_heading_precedes_the_text_and_empty_fields_are_omitted(tool):
     bare = make_hit(heading="Garden > Bees", source="", author="", why=(), tags=())
     tool.core_engine.search_memory.return_value = make_result(bare, make_hit())
     _headline, first, second = text_of(await tool.execute({"query": "bees"})).split("\n\n")
@@ -204,7 +204,7 @@ async def test_the_engine_is_called_once_with_the_arguments(tool, arguments, pas
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ({}, "field required: query"),
         ({"query": None}, "query: Input should be a valid string"),
@@ -223,9 +223,9 @@ async def test_the_engine_is_called_once_with_the_arguments(tool, arguments, pas
         ({"query": "bees", "top_k": 5}, "top_k: Extra inputs are not permitted"),
     ],
 )
-async def test_wrong_arguments_are_refused_by_field_and_rule_without_the_value(tool, arguments, said):
+async def test_invalid_arguments_are_refused_with_field_and_rule_without_the_value(tool, arguments, expected):
     message = await refused(tool, arguments)
-    assert message.startswith(said)
+    assert message.startswith(expected)
     assert "secret" not in message
 
 
@@ -237,7 +237,7 @@ async def test_any_other_query_reaches_the_engine_unchanged(tool, query):
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "status", "said"),
+    ("error", "kind", "status", "expected"),
     [
         (InvalidInputError("filters.tags must be text"), "validation", 400, "filters.tags must be text"),
         (DatabaseError("at /home/somebody"), "database", 503, "Database temporarily unavailable."),
@@ -246,13 +246,13 @@ async def test_any_other_query_reaches_the_engine_unchanged(tool, query):
         (RuntimeError("at /home/somebody"), "internal", 500, "An internal error occurred"),
     ],
 )
-async def test_a_failure_is_an_error_and_not_an_empty_result(tool, error, kind, status, said, caplog):
+async def test_a_failure_is_an_error_and_not_an_empty_result(tool, error, kind, status, expected, caplog):
     tool.core_engine.search_memory.side_effect = error
     with caplog.at_level(logging.ERROR):
         result = await tool.execute({"query": "bees"})
     record = checked(tool, result)
     assert (result["isError"], record["error_type"], record["status_code"]) == (True, kind, status)
-    assert text_of(result).startswith(f"Error: {said}")
+    assert text_of(result).startswith(f"Error: {expected}")
     assert "somebody" not in str(result)
     assert "results" not in record
     logged = [entry.exc_info[1] for entry in caplog.records]

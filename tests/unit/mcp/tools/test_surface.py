@@ -63,7 +63,7 @@ class TestEachTool:
     def test_it_passes_lint(self, tools, name):
         assert lint(check_tool(tools[name], taken=lambda _name: False)) == []
 
-    def test_its_annotations_say_what_it_does(self, tools, name):
+    def test_its_annotations_match_its_effects(self, tools, name):
         annotations = tools[name].annotations
         assert annotations["readOnlyHint"] is (name in READING)
         assert annotations["openWorldHint"] is False
@@ -103,7 +103,7 @@ class TestEachTool:
         assert not admits({"message": "No."})
 
 
-def test_every_type_is_a_single_plain_one(mock_core_engine):
+def test_every_argument_has_a_single_plain_type(mock_core_engine):
     """Including the tools of a server with a language model."""
     mock_core_engine.can_queue = mock_core_engine.asks_llm = True
     checked_tools = [check_tool(tool, taken=lambda _name: False) for tool in zapomni_tools(mock_core_engine)]
