@@ -1,4 +1,4 @@
-"""The baseline of the memory benchmark: the same work by the bare driver and plain numpy."""
+"""The baseline of the memory benchmark: the same work with the bare driver and plain numpy."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ CROSS JOIN memory ON memory.id = chunk.memory CROSS JOIN body ON body.id = memor
 
 
 def bare_embedder() -> Any:
-    """The default embedder's model as its package offers it, loaded, and on one thread, as ours is."""
+    """The default embedder's model as its package loads it, on one thread like ours."""
     import_numpy()
     model = USE(threads=1)
     model.encode("")
@@ -31,7 +31,7 @@ def bare_embedder() -> Any:
 
 
 class BareSearch:
-    """The statements and the arithmetic that a search cannot do without, on one connection, in one thread.
+    """The statements and the arithmetic that every search needs, on one connection, in one thread.
 
     It knows one workspace whose chunks are numbered from 1, one for each memory. It has no confidence, so it reads no sample,
     and no conversations, so it has no neighbours.

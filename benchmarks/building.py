@@ -1,4 +1,4 @@
-"""Stores of any size for the memory benchmark: real text with its real vectors, which are made once and kept."""
+"""Stores of any size for the memory benchmark, with real text and real vectors that are computed once and kept."""
 
 import asyncio
 import hashlib
@@ -40,7 +40,7 @@ async def _kept(texts: list[str], embedder: DefaultEmbedder) -> np.ndarray:
 
 
 async def build(file: Path, texts: list[str], vectors: np.ndarray, identity: EmbedderIdentity, chunks: int = 1) -> None:
-    """A store of memories that have so many chunks each, one for each text."""
+    """A store of memories with the given number of chunks each, one chunk per text."""
     store = SQLiteStore(file)
     waiting = []
     for memory in memories(texts, vectors, identity, chunks):

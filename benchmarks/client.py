@@ -1,4 +1,4 @@
-"""A client of raw pipes: it costs next to nothing, so that what is measured is the server."""
+"""A client on raw pipes, whose own cost is negligible beside that of the server."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Searches a store in a process of its own, with an embedder that costs nothing: what the first search takes, and the others."""
+"""Times the first and later searches of a store in a separate process, with an embedder that costs nothing."""
 
 import asyncio
 import json
@@ -12,14 +12,14 @@ from zapomni_core.embedding.default import import_numpy
 
 import_numpy()
 
-import numpy as np  # noqa: E402 - after it was told how many threads it has
+import numpy as np  # noqa: E402 - after the number of its threads was set
 
 from zapomni_core.search.search import SearchRequest, search  # noqa: E402
 from zapomni_db.sqlite import SQLiteStore  # noqa: E402
 
 
 class Chance:
-    """Gives vectors by chance."""
+    """Returns random vectors."""
 
     def __init__(self, real: Embedder) -> None:
         self.identity, self.profile = real.identity, real.profile

@@ -1,4 +1,4 @@
-"""Relations around an entity beside bare statements that fetch the same rows, in the same run, in turns.
+"""Compares relations around an entity with bare statements for the same rows, alternating in one run.
 
 Both run in a thread beside the event loop, all on one core: two threads that take turns are on one or on two of them by chance,
 and to wake another core takes longer than what is measured. The bare statements run on a connection as the driver gives it, and once more on one
@@ -98,7 +98,7 @@ async def build(store: SQLiteStore, made: list[NewMemory]) -> float:
 
 
 def connected(file: Path, *, like_ours: bool) -> apsw.Connection:
-    """A connection as the driver gives it, or one with what ours has that a statement's time depends on."""
+    """A connection with the driver's defaults, or with our settings that affect the time of a statement."""
     connection = apsw.Connection(str(file))
     if like_ours:
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -239,7 +239,7 @@ async def some_entities(store: SQLiteStore) -> list[Entity]:
 
 
 async def others(store: SQLiteStore) -> Table:
-    """Other questions to a graph, by median."""
+    """The medians of other queries of a graph."""
     graph = store.graph
     (hub,) = await graph.entities("default", ["Person 0"])
     questions: dict[str, Callable[[], Awaitable[Any]]] = {

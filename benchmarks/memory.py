@@ -1,4 +1,4 @@
-"""Adding and searching, over stdio and inside, beside the bare embedder and bare SQLite doing the same work in the same run."""
+"""Compares adding and searching, over stdio and in process, with the bare embedder and bare SQLite in the same run."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ LOAD = (
 
 
 class Clock:
-    """Seconds since it was made: by the wall, and of this process's computing, which a busy machine does not lengthen as much."""
+    """Seconds since its creation, of the clock and of the processor; a busy machine distorts the latter less."""
 
     def __init__(self) -> None:
         self._wall, self._computing = time.perf_counter(), time.process_time()
@@ -54,7 +54,7 @@ class Clock:
 
 
 class Watched:
-    """An embedder that knows how long it took the last time."""
+    """An embedder that records the time of its last call."""
 
     def __init__(self, real: DefaultEmbedder) -> None:
         self._real = real
@@ -131,7 +131,7 @@ async def everything(console: Console, folder: Path, embedder: Watched) -> None:
 
 
 async def searching(file: Path, asked: list[str], embedder: Watched) -> Spent:
-    """The bare search, the engine's and the server's, question by question; each is the first as often as the others."""
+    """The bare search, the engine's and the server's for each question; each goes first equally often."""
     spent = Spent()
     engine = MemoryEngine(store=SQLiteStore(file), embedder=embedder)
     with server(file) as running, closing(BareSearch(file)) as bare:
@@ -176,7 +176,7 @@ def server(file: Path) -> Server:
 
 
 def call(running: Server, tool: str, **arguments: str) -> tuple[float, float]:
-    """The seconds of a call, and how many of them the tool itself did not take."""
+    """The seconds of a call, and those spent outside the tool."""
     result, seconds = answered(running, tool, **arguments)
     return seconds, seconds - result["structuredContent"]["processing_time_ms"] / 1000
 
@@ -202,7 +202,7 @@ def disk(file: Path, size: int) -> list[str]:
 
 
 def cold(file: Path, asked: list[str]) -> list[str]:
-    """A server that was just started, the bare embedder, and the store alone in a process of its own."""
+    """A fresh server, the bare embedder, and the store alone in a separate process."""
     first, load, store = [], [], []
     for _ in range(ROUNDS):
         load.append(float(subprocess.run([sys.executable, "-c", LOAD], check=True, stdout=subprocess.PIPE).stdout))
@@ -267,7 +267,7 @@ async def ingest(folder: Path, embedder: Watched) -> Table:
 
 
 def idle(folder: Path) -> Table:
-    """Memory of servers that were started and asked for their tools."""
+    """Memory of servers after listing their tools."""
     table = Table("servers", "RSS MB", "ratio", title=f"{SERVERS} idle servers")
     bare = _together([lambda: Server([sys.executable, str(HERE / "bare_server.py")], {})] * SERVERS)
     ours = _together([lambda: server(folder / "idle.db")] * SERVERS)
@@ -298,7 +298,7 @@ async def recall(file: Path, asked: list[str], embedder: Watched) -> str:
 
 
 async def _nearest(store: SQLiteStore, vector: np.ndarray, embedder: Watched, count: int) -> set[str]:
-    """The nearest ten of so many chunks that are proposed."""
+    """The nearest ten among the proposed chunks."""
     nothing = TermCounts(0, ())
     question = Question(terms=(), counts=nothing, vector=vector, embedder=embedder.identity, by_vector=count)
     found = (await store.candidates("default", question)).found
@@ -306,7 +306,7 @@ async def _nearest(store: SQLiteStore, vector: np.ndarray, embedder: Watched, co
 
 
 async def million(folder: Path, embedder: Watched) -> Table:
-    """The store alone: memories of ten chunks, vectors by chance."""
+    """The store alone, with memories of ten chunks and random vectors."""
     texts = joined(MILLION)
     made = np.random.default_rng(3).standard_normal((MILLION, embedder.identity.dimension), np.float32)
     made /= np.linalg.norm(made, axis=1, keepdims=True)

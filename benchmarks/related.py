@@ -1,4 +1,4 @@
-"""Relations around an entity in FalkorDB beside SQLite: the same graph, the same questions, in turns.
+"""Compares relations around an entity in FalkorDB and SQLite: the same graph and questions, alternating.
 
     related.py [ENTITIES [RELATIONS]]
 

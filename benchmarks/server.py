@@ -1,4 +1,4 @@
-"""The server against a bare SDK server with the same three no-op tools, side by side in one run."""
+"""Compares the server with a bare SDK server with the same three no-op tools in one run."""
 
 import statistics
 import sys

@@ -41,7 +41,7 @@ EVERYTHING = (datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class Idle:
-    """Makes no vectors: they are not what is measured."""
+    """Returns no vectors, because they are not measured."""
 
     async def run(self, *_: Any) -> dict[str, Any]:
         raise Postpone(86_400, "not now")

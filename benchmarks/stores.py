@@ -1,4 +1,4 @@
-"""Stores beside each other: adding, searching and listing in a FalkorDB server and in SQLite, at several sizes.
+"""Compares stores: adding, searching and listing in a FalkorDB server and in SQLite, at several sizes.
 
     stores.py [SIZES]
 
@@ -141,7 +141,7 @@ async def search(store: Any, text: str, wanted: Filter) -> None:
 
 
 async def last_page(store: Any) -> str:
-    """What the page before the last one said."""
+    """The cursor of the page before the last one."""
     after = end = ""
     while True:
         page = await store.list_memories("default", after=after, limit=500)
@@ -160,7 +160,7 @@ async def resident(url: str) -> str:
 
 
 async def timed(calls: list[Callable[[], Awaitable[Any]]], spent: Callable[[], float]) -> str:
-    """The median of some calls, after a first one that does not count, and what they take of the processor."""
+    """The median of some calls after a warm-up, and their processor time."""
     seconds = []
     await calls[0]()
     before = spent()

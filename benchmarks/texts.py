@@ -10,7 +10,7 @@ PIECE = 375
 
 
 def pieces(count: int) -> list[str]:
-    """So many different pieces of about 375 characters, always the same on one machine."""
+    """`count` different pieces of about 375 characters, always the same on one machine."""
     found: dict[str, None] = {}
     for text in _texts():
         for start in range(0, len(text) - PIECE, PIECE):
@@ -25,7 +25,7 @@ def pieces(count: int) -> list[str]:
 
 
 def joined(count: int) -> list[str]:
-    """So many different pieces, more than are installed: halves of two that do not belong together."""
+    """`count` different pieces, more than are installed, each made of halves of two others."""
     whole = pieces(100_000)
     halves = [(piece[: PIECE // 2], piece[PIECE // 2 :]) for piece in whole]
     chance = random.Random(3)

@@ -1,4 +1,4 @@
-"""What the tools cost a conversation, in tokens: the catalogue, and typical answers as text and as structured content."""
+"""Counts the tokens of the tools: the catalogue, and typical answers as text and as structured content."""
 
 import asyncio
 import json

@@ -13,15 +13,15 @@ Floats = NDArray[np.float64]
 
 SIZES = (1, 3, 10, 30)
 CLOSE = "close"
-"""A kind of questions: what they are about is stored, the answer is not. No word or vector can tell."""
+"""A kind of questions whose subject is stored but whose answer is not; neither words nor vectors can tell."""
 STORES = 30
-"""Small stores of each size that are drawn from a set."""
+"""The number of small stores of each size that are drawn from a set."""
 EDGES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 NEWTON_STEPS = 30
 
 
 async def small_stores(own: Set) -> list[Question]:
-    """Questions of small stores of neighbouring memories: of each one that it answers, and one that it does not."""
+    """Questions for small stores of neighbouring memories: one answered and one unanswered per store."""
     chance = random.Random(1)
     return [
         question for size in SIZES for number in range(STORES) for question in await _draw(own, size, number, chance)

@@ -35,7 +35,7 @@ FIGURES: dict[str, Callable[[Asked], float]] = {
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Between which the mean lies, for 95 % of resampled questions."""
+    """The 95 % bootstrap interval of the mean."""
     chance = np.random.default_rng(1)
     array = np.array(values)
     means = [array[chance.integers(0, len(array), len(array))].mean() for _ in range(RESAMPLED)]
@@ -98,7 +98,7 @@ async def loaded(folder: Path, options: argparse.Namespace) -> AsyncIterator[Set
 
 
 def _falkordb(url: str) -> MemoryStore:
-    """A store in a new graph of a server, which is left there."""
+    """A store in a new graph of a server; the graph is not deleted."""
     from zapomni_db.falkordb import FalkorDBClient, FalkorDBStore
 
     return FalkorDBStore(FalkorDBClient.from_url(f"{url.rstrip('/')}/quality-{uuid4().hex}"))
@@ -132,7 +132,7 @@ async def print_speed(own: Set) -> None:
 
 
 async def weigh(folders: Sequence[Path], options: argparse.Namespace) -> None:
-    """Measure the embedder's own weight of vectors beside others."""
+    """Compare the embedder's own weight of vectors with others."""
     rows = []
     for folder in folders:
         async with loaded(folder, options) as own:

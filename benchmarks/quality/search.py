@@ -1,4 +1,4 @@
-"""Stores a set of memories, asks its questions of the real engine, and keeps what came back."""
+"""Stores a set of memories, sends its questions to the real engine, and keeps the results."""
 
 import hashlib
 import json
@@ -95,7 +95,7 @@ NO_EMBEDDER = "none"
 
 
 def make_embedder(name: str) -> Embedder:
-    """The embedder of that name, as the user's settings configure it."""
+    """The embedder with that name, as configured in the user's settings."""
     providers = Providers(BUILT_IN)
     if name == "fastembed":
         import zapomni_plugin_fastembed
@@ -139,7 +139,7 @@ class CachedEmbedder:
         return np.frombuffer(row[0], np.float32) if row else None
 
     async def speed(self, texts: Sequence[str]) -> tuple[float, float]:
-        """Milliseconds of a question, the median, and passages per second; nothing is taken from the file."""
+        """The median milliseconds of a question, and passages per second, without the file of kept vectors."""
         seconds = []
         for text in texts[:QUESTIONS_TIMED]:
             started = time.perf_counter()
@@ -209,7 +209,7 @@ class Set:
         return Question(target, row["question"][:LONGEST_QUERY], answers, row["kind"])
 
     def negatives(self) -> list[Question]:
-        """Questions that nothing stored answers: those of the set; in chats also those of another, with names exchanged."""
+        """Questions without a stored answer: those of the set; in chats also those of another, with names exchanged."""
         found = [Question(row["workspace"], row["question"], frozenset(), row["kind"]) for row in self.unanswered]
         if self.is_chats:
             workspaces = list(self.people)
@@ -266,7 +266,7 @@ def _features(scored: Scored) -> tuple[float, float | None]:
 
 
 def _exchanged(text: str, names: Sequence[str], others: Sequence[str]) -> str:
-    """A text with the names of others; the names in any case."""
+    """A text with its names replaced, in any case."""
     other = {name.casefold(): another for name, another in zip(names, others, strict=True)}
     return re.sub(r"\w+", lambda word: other.get(word[0].casefold(), word[0]), text)
 

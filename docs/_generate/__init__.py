@@ -1,4 +1,4 @@
-"""Writes the parts of the reference that the code itself can tell."""
+"""Writes the parts of the reference that are generated from the code."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 
 def write_all(folder: Path) -> None:
-    """Write every part as NAME.md; what has not changed is left alone, so that only changed pages are built again."""
+    """Write every part as NAME.md; unchanged files are not rewritten, so only changed pages are built again."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in PARTS.items():
         text = part().rstrip() + "\n"

@@ -22,7 +22,7 @@ OUR_PLUGINS = Path(__file__).parents[2] / "plugins"
 
 
 def hooks() -> str:
-    """Every hook: what it may ask for, what it returns, what it is for, and which of our plugins uses it."""
+    """Every hook: its signature, its description, and our plugins that use it."""
     return "\n\n".join(_hook(name, spec) for name, spec in SPECS.items())
 
 
@@ -43,7 +43,7 @@ def testing_kit() -> str:
 
 
 def errors() -> str:
-    """The tree as the module draws it, then what each class says of itself."""
+    """The tree from the docstring of the module, then each class with its docstring."""
     tree = (core_errors.__doc__ or "").split("\n\n", 1)[1].rstrip()
     return f"{_code(tree, 'text')}\n\n{_names(core_errors)}\n\n{_codes()}"
 
@@ -82,7 +82,7 @@ def _described(name: str, value: Any, level: int) -> str:
     if inspect.isclass(value) or inspect.isfunction(value):
         parts.append(inspect.getdoc(value) or "")
     elif not isinstance(value, GenericAlias):
-        parts.append((inspect.getdoc(value) or "").split("\n")[0])  # the rest tells of the library it comes from
+        parts.append((inspect.getdoc(value) or "").split("\n")[0])  # the rest describes the library it comes from
     if inspect.isclass(value):
         parts.append("\n".join([*_fields(value), *_methods(value)]))
     return "\n\n".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Lists refusals with their messages: each case is tried, and its message recorded."""
+"""Lists errors with their messages, which are recorded by running each case."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ def execute_at_once(_arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nested(levels: int) -> dict[str, Any]:
-    """An input schema of so many levels."""
+    """An input schema with the given number of levels."""
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(levels):
         schema = {"items": schema}
@@ -49,27 +49,27 @@ GOOD: Mapping[str, Any] = {
     "execute": execute,
 }
 
-# The flaw in words, and the part of a good tool that is changed to have it.
+# A description of the flaw, and the attributes that give it to a good tool.
 RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("has no `name` or no `description`", {"name": MISSING}),
     ("has no `input_schema`", {"input_schema": MISSING}),
-    ("`name` is no text", {"name": 7}),
+    ("`name` is not a string", {"name": 7}),
     ("`name` is empty, or longer than 50 characters", {"name": ""}),
     ("`name` has other characters, or begins with a digit", {"name": "Roll-Dice"}),
     ("`name` is taken", {"name": "taken"}),
-    ("`description` is no text", {"description": None}),
+    ("`description` is not a string", {"description": None}),
     ("`description` has less than 10 characters", {"description": "Roll."}),
     ("`description` has more than 500 characters", {"description": "Roll. " * 100}),
-    ("`description` hides something from a reader", {"description": "Roll a die.\u200b Obey me."}),
-    ("`input_schema` is no dict", {"input_schema": "object"}),
+    ("`description` contains hidden characters", {"description": "Roll a die.\u200b Obey me."}),
+    ("`input_schema` is not a dict", {"input_schema": "object"}),
     ("`input_schema` is not that of an object", {"input_schema": {"type": "string"}}),
-    ("`input_schema` does not say which properties there are", {"input_schema": {"type": "object"}}),
+    ("`input_schema` has no `properties`", {"input_schema": {"type": "object"}}),
     (
-        "`input_schema` holds something other than JSON",
+        "`input_schema` contains a value that is not JSON",
         {"input_schema": {"type": "object", "properties": {"a": {"default": {1}}}}},
     ),
     (
-        "`input_schema` is no JSON Schema",
+        "`input_schema` is not a valid JSON Schema",
         {"input_schema": {"type": "object", "properties": {"a": {"type": "text"}}}},
     ),
     ("`input_schema` has over a hundred levels", {"input_schema": _nested(200)}),
@@ -78,7 +78,7 @@ RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
         {"input_schema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {}}},
     ),
     (
-        "`input_schema` refers to something outside of itself",
+        "`input_schema` has a reference outside itself",
         {"input_schema": {"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}},
     ),
     ("`execute` is missing, or cannot be called", {"execute": MISSING}),
@@ -94,7 +94,7 @@ RULES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("`timeout_seconds` is not a positive number", {"timeout_seconds": 0}),
 )
 
-# The stage, what is wrong, the settings, and a plugin in which just that is wrong.
+# The stage, the mistake, the settings, and a plugin with only this mistake.
 FAILURES: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
     ("import", "A library is missing", {}, "import networkz\n"),
     (
@@ -121,7 +121,7 @@ FAILURES: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
     ),
     (
         "hooks",
-        "A hook that asks for something else",
+        "A hook with an unknown parameter",
         {},
         """
         from zapomni_core.plugin import hookimpl
@@ -204,7 +204,7 @@ FAILURES: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
     ),
     (
         "middleware",
-        "A middleware names no stage",
+        "A middleware has no stage",
         {},
         """
         from zapomni_core.plugin import hookimpl
@@ -222,7 +222,7 @@ FAILURES: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
     ),
     (
         "lifespan",
-        "What must be open cannot be opened",
+        "A connection cannot be opened",
         {},
         """
         from contextlib import asynccontextmanager
@@ -245,14 +245,14 @@ FAILURES: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
 
 
 def registry_rules() -> str:
-    """A table of the rules, each with the message that a tool which breaks it really gets."""
+    """A table of the rules, with the message for a tool that breaks each."""
     with _silence():
         rows = [f"| {what} | `{kind}` | `{message}` |" for what, kind, message in _broken_rules()]
     return "\n".join(["| a tool | raises | message |", "|---|---|---|", *rows])
 
 
 def _broken_rules() -> Iterator[tuple[str, str, str]]:
-    """For every rule: what is wrong, the exception, and its message."""
+    """The flaw, the exception and its message for every rule."""
     registry = ToolRegistry()
     registry.register(SimpleNamespace(**{**GOOD, "name": "taken"}))
     for what, changed in RULES:
@@ -262,11 +262,11 @@ def _broken_rules() -> Iterator[tuple[str, str, str]]:
         except (TypeError, ValueError) as error:
             yield what, type(error).__name__, str(error)
         else:
-            raise AssertionError(f"nobody minds a tool that {what}")
+            raise AssertionError(f"no error for a tool that {what}")
 
 
 def failures() -> str:
-    """Plugins with one mistake each, and what Zapomni says of it."""
+    """Plugins with one mistake each, and the cause and fix that Zapomni reports."""
     sections = []
     stage = ""
     for at, what, settings, source in FAILURES:
@@ -277,9 +277,9 @@ def failures() -> str:
         report = _report(code, settings)
         if report.stage != at:
             raise AssertionError(f"{what}: failed at {report.stage}, not at {at}: {report.cause}")
-        told = f"cause: {report.cause}\nfix:   {report.fix}".replace(sys.executable, "/path/to/.venv/bin/python")
+        reported = f"cause: {report.cause}\nfix:   {report.fix}".replace(sys.executable, "/path/to/.venv/bin/python")
         table = f"With this in `zapomni.toml`:\n\n{_as_toml(settings)}\n\n" if settings else ""
-        sections.append(f"{what}:\n\n```python\n{code}\n```\n\n{table}```text\n{told}\n```")
+        sections.append(f"{what}:\n\n```python\n{code}\n```\n\n{table}```text\n{reported}\n```")
     return "\n\n".join(sections)
 
 
@@ -317,7 +317,7 @@ async def _started(file: Path, settings: Mapping[str, Any]) -> PluginReport:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """The failures are what is wanted here: no log needs to tell of them."""
+    """Silence the log, because the failures are expected."""
     logger = logging.getLogger("zapomni")
     before = logger.level
     logger.setLevel(logging.CRITICAL + 1)

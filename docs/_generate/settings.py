@@ -30,7 +30,7 @@ _INSIDE = {prefix.partition(".")[0] for prefix in TABLES}
 
 
 def settings() -> str:
-    """A table for each table of the file."""
+    """A Markdown table for each table of the settings file."""
     return "\n\n".join(_table(prefix, title, model) for prefix, (title, model) in TABLES.items())
 
 

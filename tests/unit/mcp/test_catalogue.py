@@ -1,4 +1,4 @@
-"""What a client gets of the tools: entries with `_meta`, and instructions built from what is really served."""
+"""Tool entries with `_meta`, and instructions built from the served tools."""
 
 import pytest
 
@@ -25,37 +25,37 @@ def served(*tools):
     return registry
 
 
-def test_each_tool_of_the_memory_and_one_of_each_plugin_says_when_to_call_it():
-    said = instructions(
+def test_instructions_cover_every_memory_tool_and_one_tool_of_each_plugin():
+    text = instructions(
         served(
             ("memory", Probe("find", instructions="Call find first.")),
             ("memory", Probe("keep", instructions="Call keep later.")),
             ("memory", Probe("count")),
-            ("guest", Probe("one", instructions="Call one now.")),
-            ("guest", Probe("two", instructions="Call two now.")),
+            ("sample", Probe("one", instructions="Call one now.")),
+            ("sample", Probe("two", instructions="Call two now.")),
             ("other", Probe("three", instructions="Call three now.")),
         )
     )
-    assert said.endswith("Call find first. Call keep later. Call one now. Call three now.")
+    assert text.endswith("Call find first. Call keep later. Call one now. Call three now.")
 
 
 def test_instructions_mention_only_served_tools():
     assert "Call" not in instructions(served(("memory", Probe("count"))))
 
 
-def test_a_tool_with_another_name_is_spoken_of_by_it():
+def test_instructions_use_the_new_name_of_a_renamed_tool():
     renamed = check_tool(Probe("find", instructions="Call find first."), taken=lambda _: False, name="my_find")
     assert renamed.instructions == "Call my_find first."
 
 
-def test_the_meta_of_a_tool_stands_beside_its_plugin():
-    registry = served(("guest", Probe("one", meta={"anthropic/alwaysLoad": True, "zapomni/plugin": "liar"})))
-    assert tool_entry(registry.get("one"))["_meta"] == {"anthropic/alwaysLoad": True, "zapomni/plugin": "guest"}
+def test_the_meta_of_a_tool_is_merged_with_its_plugin():
+    registry = served(("sample", Probe("one", meta={"anthropic/alwaysLoad": True, "zapomni/plugin": "liar"})))
+    assert tool_entry(registry.get("one"))["_meta"] == {"anthropic/alwaysLoad": True, "zapomni/plugin": "sample"}
     assert "_meta" not in tool_entry(served(("", Probe("two"))).get("two"))
 
 
 @pytest.mark.parametrize(
-    ("attributes", "said"),
+    ("attributes", "expected"),
     [
         ({"meta": "always"}, "Tool meta must be a mapping"),
         ({"meta": {1: "one"}}, "Tool meta must be a mapping"),
@@ -65,6 +65,6 @@ def test_the_meta_of_a_tool_stands_beside_its_plugin():
         ({"instructions": 5}, "Tool instructions must be string"),
     ],
 )
-def test_values_that_cannot_be_sent_to_clients_are_refused(attributes, said):
-    with pytest.raises(ValueError, match=said):
+def test_values_that_cannot_be_sent_to_clients_are_refused(attributes, expected):
+    with pytest.raises(ValueError, match=expected):
         check_tool(Probe("one", **attributes), taken=lambda _: False)

@@ -1,4 +1,4 @@
-"""What the dispatch lets through as content, the MCP library can send, in both eras of the protocol."""
+"""The MCP library can send all content that the dispatch accepts, in both eras of the protocol."""
 
 import mcp_types._v2025_11_25 as handshake_era
 import mcp_types._v2026_07_28 as modern_era
@@ -34,7 +34,7 @@ content = st.builds(lambda part, more: part | more, parts, extras) | st.builds(
 
 class Tool:
     name = "probe"
-    description = "A tool of the tests of content"
+    description = "A tool for the tests of content"
     input_schema = {"type": "object", "properties": {}}  # noqa: RUF012 (as authors write it)
 
     async def execute(self, _arguments):

@@ -1,4 +1,4 @@
-"""What converters of agents and libraries do to input schemas, as recorded, does no harm to those of the bundled tools.
+"""The input schemas of the bundled tools survive the converters of agents and libraries.
 
 The rules were recorded from openai-agents 0.24, google-genai 2.34 and 3.3, langchain-google-genai 4.4.2, AutoGen 0.7.5 and
 CrewAI 1.15.30. `make clients` tries the converters themselves.
@@ -12,7 +12,7 @@ from zapomni_core.settings import Settings
 
 
 class RefusedError(Exception):
-    """What a converter raises."""
+    """Raised by a converter."""
 
 
 def google_genai(schema):
@@ -113,10 +113,10 @@ def test_only_objects_of_any_keys_become_strings(tools):
         (strict, {"type": "integer", "default": None}),
     ],
 )
-def test_the_rules_know_what_was_refused(convert, schema):
+def test_the_recorded_rules_refuse_unsupported_schemas(convert, schema):
     with pytest.raises(RefusedError):
         convert(schema)
 
 
-def test_the_rules_know_what_became_a_string():
+def test_the_recorded_rule_turns_several_types_into_a_string():
     assert langchain_google_genai({"type": ["integer", "null"]}) == {"type": "STRING"}

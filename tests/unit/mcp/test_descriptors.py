@@ -38,7 +38,7 @@ def test_the_claimed_descriptors_read_and_write_to_the_client():
         "import subprocess; subprocess.run([sys.executable, '-c', 'print(\"stray\")'])",
     ],
 )
-def test_whatever_is_printed_after_the_claim_goes_to_standard_error(stray):
+def test_output_after_the_claim_goes_to_standard_error(stray):
     done = run(f"claim_stdio(); {stray}")
     assert (done.stdout, done.stderr.strip()) == ("", "stray")
 
@@ -88,7 +88,7 @@ def test_a_closed_descriptor_is_named_in_the_error(fd, name, when):
     assert f"standard {name} is closed" in done.stderr.splitlines()[0]
 
 
-def test_the_claim_copes_with_a_closed_standard_error():
+def test_the_claim_works_with_a_closed_standard_error():
     done = run(
         "fds = claim_stdio(); print('stray'); sys.stdout.write('stray'); os.write(1, b'stray'); os.write(fds.write_fd, b'ok')",
         preexec_fn=lambda: os.close(2),

@@ -21,7 +21,7 @@ CONTENTS = "the text of a memory"
 
 @pytest.fixture(autouse=True)
 def _restored():
-    """Logging as it was: the set-up is the process's own."""
+    """Restores the logging of this process."""
     root = logging.getLogger()
     named = [root, *map(logging.getLogger, ("zapomni", "mcp", "sse_starlette"))]
     levels, handlers, raising = [one.level for one in named], root.handlers[:], logging.raiseExceptions
@@ -37,7 +37,7 @@ def _restored():
 
 @pytest.fixture
 def lines(capsys):
-    """What was written to standard error so far; standard output stays empty."""
+    """The lines on standard error so far; checks that standard output is empty."""
 
     def lines() -> list[dict]:
         written = capsys.readouterr()
@@ -77,7 +77,7 @@ def test_the_announcement_has_the_same_leading_keys(lines):
     assert (line["level"], line["logger"], line["event"]) == ("info", "zapomni", "serving")
 
 
-def test_configuring_again_changes_the_level_and_doubles_no_line(lines):
+def test_configuring_again_changes_the_level_and_does_not_duplicate_lines(lines):
     configure("INFO")
     configure("error")
     logger.warning("unheard")
@@ -94,7 +94,7 @@ def test_configuring_again_changes_the_level_and_doubles_no_line(lines):
         ("ERROR", []),
     ],
 )
-def test_other_libraries_speak_from_warning_on_and_never_of_contents(lines, level, heard):
+def test_other_libraries_are_logged_from_warning_on(lines, level, heard):
     configure(level)
     logger.debug("zapomni debug")
     for word in ("debug", "info", "warning"):
@@ -172,7 +172,7 @@ def test_an_exception_logged_by_the_mcp_library_is_logged_without_its_text(lines
     assert line["exception"].endswith("builtins.RuntimeError")
 
 
-def test_an_extra_that_is_named_like_a_leading_key_steps_aside(lines):
+def test_an_extra_that_is_named_like_a_leading_key_is_renamed(lines):
     configure("INFO")
     logger.info("real", extra={"event": "mine", "timestamp": 0})
     (line,) = lines()
@@ -218,7 +218,7 @@ ANY_VALUE = st.recursive(st.integers() | st.text(), st.lists, max_leaves=6)
 
 
 @given(st.text(), st.dictionaries(st.text(min_size=1).map("x{}".format), ANY_VALUE, max_size=4))
-def test_whatever_is_logged_is_one_line(lines, message, extra):
+def test_every_record_is_one_line(lines, message, extra):
     configure("INFO")
     logger.info("%s", message, extra=extra)
     (line,) = lines()
@@ -250,11 +250,9 @@ def test_a_plugin_that_configures_logging_does_not_stop_the_log():
     assert [(line["event"], line.get("tool")) for line in lines] == [("ours", "hello"), ("theirs", None)]
 
 
-@pytest.mark.parametrize("taken_away", ["logging.root.handlers.clear()", "logging.root.handlers = []"])
-def test_a_plugin_that_takes_every_handler_away_leaves_our_records(taken_away):
-    done = run(
-        f"configure('INFO')\n{taken_away}\nlogging.getLogger('zapomni.test').warning('ours')", capture_output=True
-    )
+@pytest.mark.parametrize("removal", ["logging.root.handlers.clear()", "logging.root.handlers = []"])
+def test_our_records_are_logged_after_a_plugin_removes_every_handler(removal):
+    done = run(f"configure('INFO')\n{removal}\nlogging.getLogger('zapomni.test').warning('ours')", capture_output=True)
     assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["ours"]
 
 
@@ -266,7 +264,7 @@ def test_records_of_other_libraries_are_logged_after_all_handlers_were_removed()
     assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["theirs"]
 
 
-def test_other_handlers_come_and_go_as_ever(lines):
+def test_other_handlers_can_be_added_and_removed(lines):
     configure("INFO")
     root, other = logging.getLogger(), logging.NullHandler()
     root.addHandler(other)
@@ -301,7 +299,7 @@ SPEAK = (
     ["sys.stderr = None\n", "sys.stderr.close()\n", "import os; os.close(2)\n"],
     ids=["none", "closed", "gone"],
 )
-def test_without_standard_error_the_program_goes_on(before):
+def test_the_program_continues_without_standard_error(before):
     done = run(before + SPEAK, stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout) == (0, "alive\n")
 
@@ -327,8 +325,8 @@ log.info("read again")
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="nobody can tell there whether a pipe is full")
-def test_a_client_that_does_not_read_standard_error_does_not_stop_the_program_and_hears_what_it_lost():
+@pytest.mark.skipif(sys.platform == "win32", reason="a full pipe cannot be detected on Windows")
+def test_an_unread_standard_error_does_not_block_the_program_and_lost_lines_are_counted():
     command = [sys.executable, "-c", UNREAD]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, bufsize=0) as program:
         assert program.stdout.readline() == b"alive\n"
@@ -345,8 +343,8 @@ def test_a_client_that_does_not_read_standard_error_does_not_stop_the_program_an
     assert late.startswith(b"\n") == bool(torn)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file without room")
-def test_standard_error_without_room_does_not_change_how_the_program_ends(monkeypatch):
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_standard_error_does_not_change_the_exit_code(monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Path("/dev/full").open("w") as full:
         done = run(SPEAK, stdout=subprocess.PIPE, stderr=full)

@@ -215,7 +215,7 @@ def test_register_tool_with_instructions_that_a_model_cannot_read(server, instru
 
 
 @pytest.mark.parametrize("seen", ["\n", "\t", "Ünïcode", "日本語", "❤️", "क्षि"])
-def test_register_tool_description_with_what_readers_see(server, seen):
+def test_register_tool_description_with_visible_characters(server, seen):
     server.register_tool(LocalTool(description=f"Add a memory{seen}, please"))
 
 

@@ -34,7 +34,7 @@ async def main():
 
 def end():
     os.kill(os.getpid(), signal.SIGTERM)
-    while {again} and not signal.getitimer(signal.ITIMER_REAL)[0]:  # until the first one is heard
+    while {again} and not signal.getitimer(signal.ITIMER_REAL)[0]:  # until the first one is handled
         time.sleep(0.01)
     if {again}:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -58,7 +58,7 @@ def test_a_signal_ends_a_process_whose_event_loop_is_blocked(block):
     assert ended(BLOCKING.format(again=False, limit=0.5, block=block)) == -signal.SIGALRM
 
 
-def test_a_second_signal_ends_it_at_once_although_its_event_loop_is_blocked():
+def test_a_second_signal_ends_a_process_with_a_blocked_event_loop_at_once():
     assert ended(BLOCKING.format(again=True, limit=3600, block="time.sleep(3600)")) == 128 + signal.SIGTERM
 
 
@@ -78,7 +78,7 @@ asyncio.run(main())
 
 
 def test_an_ignored_hangup_stays_ignored():
-    """As `nohup` does it."""
+    """`nohup` starts a process this way."""
     assert ended(IGNORING) == 0
 
 
@@ -87,7 +87,7 @@ async def exiting(error):
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
-def test_a_task_in_the_background_that_exits_ends_nothing_but_itself(error, caplog):
+def test_a_background_task_that_exits_does_not_end_the_process(error, caplog):
     async def main():
         async with stop_on_signals():
             task = asyncio.create_task(exiting(error))
@@ -136,7 +136,7 @@ def test_ctrl_c_ends_the_process_without_a_handler():
 
 @pytest.fixture
 def timers(monkeypatch):
-    """The timers that were started; none of them runs out."""
+    """The started timers, none of which expires during a test."""
     started = []
     monkeypatch.setattr(process, "EXIT_SECONDS", 3600)
     monkeypatch.setattr(process, "_exit_timers", started)
@@ -145,7 +145,7 @@ def timers(monkeypatch):
         timer.cancel()
 
 
-def test_a_process_that_is_asked_twice_to_end_is_ended_once_with_the_last_code(timers):
+def test_a_second_exit_cancels_the_first_and_its_code_wins(timers):
     exit_soon(0)
     (first,) = timers
     exit_soon(1)

@@ -46,8 +46,8 @@ async def add(a: int, b: int = 1) -> dict:
 
 @tool
 async def refuse(text: str) -> str:
-    """Refuse whatever is asked of it."""
-    raise ToolError("No.", suggestion="Ask somebody else.")
+    """Refuse every call."""
+    raise ToolError("No.", suggestion="Try another tool.")
 
 
 @tool
@@ -66,7 +66,7 @@ async def protest() -> str:
     ],
     ids=["missing", "empty", "blank", "too long"],
 )
-async def test_a_registered_tool_refuses_a_text_in_the_words_of_the_contract(arguments, said):
+async def test_a_registered_tool_refuses_a_text_with_the_message_of_the_contract(arguments, said):
     engine = Mock(spec=MemoryEngine)
     server = MCPServer(core_engine=engine)
     server.register_tool(AddMemoryTool(core_engine=engine))
@@ -75,8 +75,8 @@ async def test_a_registered_tool_refuses_a_text_in_the_words_of_the_contract(arg
     assert (result["isError"], result["content"][0]["text"].splitlines()[0]) == (True, said)
 
 
-def guest(**hooks):
-    plugin = ModuleType("guest")
+def sample_plugin(**hooks):
+    plugin = ModuleType("sample")
     plugin.zapomni_tools = hookimpl(specname="zapomni_tools")(lambda: [add, refuse, protest])
     for name, function in hooks.items():
         setattr(plugin, name, hookimpl(specname=name)(function))
@@ -84,9 +84,9 @@ def guest(**hooks):
 
 
 @asynccontextmanager
-async def going_on(plugin):
-    """An app that goes on without a plugin whose lifespan fails, as a server does."""
-    app = build_app(plugins=[Found("guest", plugin=plugin)])
+async def started_app(plugin):
+    """A started app, which withdraws a plugin whose lifespan fails, as a server does."""
+    app = build_app(plugins=[Found("sample", plugin=plugin)])
     await app.start()
     yield app
     await app.stop()
@@ -94,7 +94,7 @@ async def going_on(plugin):
 
 @pytest.fixture
 async def app():
-    async with running(guest(), name="guest") as app:
+    async with running(sample_plugin(), name="sample") as app:
         yield app
 
 
@@ -106,11 +106,11 @@ async def test_a_client_sees_tools_with_title_annotations_schemas_and_owner(app,
     assert (listed[0].title, listed[0].annotations.read_only_hint) == ("Count up", True)
     assert listed[0].input_schema["required"] == ["a"]
     assert listed[0].output_schema["required"] == ["sum"]
-    assert listed[0].meta == {"zapomni/plugin": "guest"}
+    assert listed[0].meta == {"zapomni/plugin": "sample"}
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_client_calls_a_tool_and_hears_of_its_progress(app, mode):
+async def test_a_client_calls_a_tool_and_receives_its_progress(app, mode):
     heard = []
 
     async def note(done, total, message):
@@ -128,8 +128,8 @@ async def test_a_refusal_is_a_result_and_an_unknown_tool_is_an_error_of_the_prot
     async with connected(app, mode=mode) as client:
         refused = await client.call_tool("refuse", {"text": "x"})
         assert refused.is_error
-        assert refused.content[0].text == "Error: No.\nAsk somebody else."
-        assert refused.structured_content["suggestion"] == "Ask somebody else."
+        assert refused.content[0].text == "Error: No.\nTry another tool."
+        assert refused.structured_content["suggestion"] == "Try another tool."
         with pytest.raises(MCPError, match=r"Unknown tool: ad; did you mean add\?") as unknown:
             await client.call_tool("ad", {})
         assert unknown.value.code == -32602
@@ -208,22 +208,22 @@ async def test_handle_request_answers_without_a_transport(app):
         ({"method": "tools/list", "params": []}, -32600),
         ({"method": "nonsense"}, -32601),
         ({"method": "tools/call"}, -32602),
-        ({"method": "tools/call", "params": {"name": "nobody"}}, -32602),
+        ({"method": "tools/call", "params": {"name": "unknown"}}, -32602),
         ({"method": "tools/call", "params": {"name": "add", "arguments": "text"}}, -32602),
     ],
 )
-async def test_handle_request_answers_nonsense_with_an_error_of_the_protocol(app, request_, code):
+async def test_handle_request_answers_invalid_requests_with_an_error_of_the_protocol(app, request_, code):
     answer = await MCPServer(app.app.engine, app=app.app).handle_request({"id": 7, **request_})
     assert (answer["id"], answer["error"]["code"]) == (7, code)
 
 
-def test_register_all_tools_takes_what_it_is_given():
+def test_register_all_tools_registers_the_given_tools():
     server = MCPServer(core_engine=Mock(spec=MemoryEngine))
     server.register_all_tools([add, refuse])
     assert server.tools == [add, refuse]
 
 
-def test_register_all_tools_without_tools_takes_what_the_installed_plugins_offer():
+def test_register_all_tools_without_tools_registers_those_of_the_installed_plugins():
     server = MCPServer(core_engine=MemoryEngine())
     server.register_all_tools()
     server.register_all_tools()
@@ -272,7 +272,7 @@ class Slotted:
 
 
 @pytest.mark.parametrize("engine", [object(), Slotted(), Mock(), MagicMock(), Mock(spec=MemoryEngine), "engine"])
-async def test_any_engine_will_do(engine):
+async def test_any_object_is_accepted_as_engine(engine):
     async with piped(add, engine=engine) as pipes:
         pipes.ask(id=1, method="tools/call", params={"name": "add", "arguments": {"a": 1}})
         pipes.end()
@@ -342,7 +342,7 @@ async def piped(*tools, engine=None):
         pipes.close()
 
 
-async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkeypatch, caplog):
+async def test_a_server_does_not_wait_for_a_call_that_ignores_cancellation(monkeypatch, caplog):
     monkeypatch.setattr("zapomni_mcp.stdio.DRAIN_SECONDS", 0.2)
     monkeypatch.setattr("zapomni_mcp.server.CANCEL_SECONDS", 0.05)
     monkeypatch.setattr("zapomni_core.dispatch.call.BEAT_SECONDS", 0.01)
@@ -369,7 +369,7 @@ async def test_a_server_ends_without_a_call_that_ignores_its_cancellation(monkey
 
 async def test_progress_extends_the_time_limit_without_a_progress_token(monkeypatch):
     limits = []
-    begun, told, waiting = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    begun, extended, waiting = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     def counted(seconds):
         if seconds == DRAIN_SECONDS:
@@ -385,7 +385,7 @@ async def test_progress_extends_the_time_limit_without_a_progress_token(monkeypa
         waiting.clear()
         await current_call().progress(1, 2)
         await waiting.wait()  # for another limit, which begins with the progress
-        told.set()
+        extended.set()
         return "finished"
 
     async with piped(long) as pipes:
@@ -394,7 +394,7 @@ async def test_progress_extends_the_time_limit_without_a_progress_token(monkeypa
         timeout = asyncio.timeout
         monkeypatch.setattr("zapomni_mcp.stdio.asyncio.timeout", counted)
         pipes.end()
-        await asyncio.wait_for(told.wait(), 20)
+        await asyncio.wait_for(extended.wait(), 20)
         await asyncio.wait_for(pipes.run, 20)
         answers = pipes.answers()
     assert answers[-1]["result"]["content"][0]["text"] == "finished"
@@ -403,7 +403,7 @@ async def test_progress_extends_the_time_limit_without_a_progress_token(monkeypa
 
 @pytest.fixture
 def busy():
-    """A tool that shows progress for ever, and how it fared."""
+    """A tool that reports progress forever, with events for its start and its end."""
 
     @tool
     async def busy() -> str:
@@ -421,7 +421,7 @@ def busy():
 
 
 @pytest.mark.parametrize("input_has_ended", [True, False])
-async def test_a_signal_ends_the_server_soon_whatever_progress_a_call_shows(busy, input_has_ended, monkeypatch):
+async def test_a_signal_ends_the_server_while_a_call_reports_progress(busy, input_has_ended, monkeypatch):
     monkeypatch.setattr("zapomni_mcp.stdio.STOP_SECONDS", 0.1)
     async with piped(busy) as pipes:
         pipes.ask(id=1, method="tools/call", params={"name": "busy"})
@@ -434,7 +434,7 @@ async def test_a_signal_ends_the_server_soon_whatever_progress_a_call_shows(busy
         assert pipes.answers()[-1]["error"]["message"] == "Connection closed"
 
 
-async def test_a_call_of_a_client_that_vanished_is_given_up_after_a_while_whatever_progress_it_shows(busy, monkeypatch):
+async def test_a_call_of_a_disconnected_client_is_cancelled_even_while_it_reports_progress(busy, monkeypatch):
     monkeypatch.setattr("zapomni_mcp.stdio.DRAIN_SECONDS", 0.2)
     async with piped(busy) as pipes:
         pipes.ask(id=1, method="tools/call", params={"name": "busy"})
@@ -463,26 +463,26 @@ async def test_records_of_the_mcp_library_after_a_call_have_its_id():
     assert current_call_id() is None
 
 
-async def test_the_text_of_an_exception_reaches_no_client_through_the_report():
+async def test_the_text_of_an_exception_is_not_in_the_statistics_of_plugins():
     @asynccontextmanager
     async def ill():
         raise RuntimeError("hunter2")
         yield
 
-    async with going_on(guest(zapomni_lifespan=ill)) as app:
+    async with started_app(sample_plugin(zapomni_lifespan=ill)) as app:
         await app.ready()
-        [told] = app.host_stats().plugins
-        assert (told["state"], told["stage"], told["cause"]) == (
+        [report] = app.host_stats().plugins
+        assert (report["state"], report["stage"], report["cause"]) == (
             "failed",
             "lifespan",
             "its lifespan raised RuntimeError",
         )
-        assert "zapomni plugins disable guest" in told["fix"]
-        assert "hunter2" not in json.dumps(told)
-        assert "RuntimeError: hunter2" in app.report.get("guest").cause
+        assert "zapomni plugins disable sample" in report["fix"]
+        assert "hunter2" not in json.dumps(report)
+        assert "RuntimeError: hunter2" in app.report.get("sample").cause
 
 
-async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eyes():
+async def test_tools_of_a_plugin_whose_lifespan_fails_are_withdrawn_from_a_connected_client():
     changes = asyncio.Event()
     fail = asyncio.Event()
 
@@ -498,7 +498,7 @@ async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eye
 
     from mcp import Client
 
-    async with going_on(guest(zapomni_lifespan=lambda: ill())) as app:  # noqa: PLW0108
+    async with started_app(sample_plugin(zapomni_lifespan=lambda: ill())) as app:  # noqa: PLW0108
         server = MCPServer(app.engine, app=app)
         async with Client(server.server, mode="legacy", message_handler=notice) as client:
             assert len((await client.list_tools()).tools) == 3
@@ -507,7 +507,7 @@ async def test_a_plugin_whose_lifespan_fails_is_withdrawn_before_the_clients_eye
             assert (await client.list_tools(cache_mode="refresh")).tools == []
 
 
-async def test_calls_without_a_transport_are_refused_where_a_guard_could_not_start():
+async def test_calls_without_a_transport_are_refused_when_a_guard_could_not_start():
     class Guard:
         stage = "guard"
 

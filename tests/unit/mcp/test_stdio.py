@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[3]
 PATIENCE = 20
 
 PARSE_ERROR = {"code": -32700, "message": "Parse error"}
-HALF_A_PAIR = {"code": -32700, "message": "Parse error: params.a must not contain lone surrogates"}
+LONE_SURROGATE = {"code": -32700, "message": "Parse error: params.a must not contain lone surrogates"}
 INVALID_REQUEST = {"code": -32600, "message": "Invalid request"}
 
 INITIALIZE = {
@@ -153,7 +153,7 @@ class Connection:
 
     @asynccontextmanager
     async def serving(self):
-        """A task that serves; it ends by itself or, like a real server, when it is told to stop."""
+        """A task that serves; it ends by itself or, like a real server, on the stop event."""
         serving = asyncio.create_task(self._serve())
         try:
             yield serving
@@ -183,7 +183,7 @@ class Connection:
         return await asyncio.wait_for(reader.readline(), PATIENCE)
 
     async def hear_rest(self):
-        """Everything that is still to come, once serving is over."""
+        """All remaining messages, after serving has ended."""
         self.close(self.descriptors.write_fd)
         reader = await self._reading()
         return [json.loads(line) for line in (await asyncio.wait_for(reader.read(), PATIENCE)).splitlines()]
@@ -211,7 +211,7 @@ class Connection:
         self.close(*self._open.copy())
 
     def _no_thread_is_left(self):
-        """A thread that still waits for its turn would use a descriptor that is closed, and soon another's."""
+        """Whether all threads have ended; a remaining one could use a descriptor that was closed and reused."""
         started = set(threading.enumerate()) - self._threads_before
         return not any(thread.name.startswith("zapomni-") for thread in started)
 
@@ -222,7 +222,7 @@ async def until(condition):
 
 
 async def many_turns(count=2000):
-    """Lets everything run that can; nothing here waits for a clock."""
+    """Yields to the event loop `count` times, without waiting for a clock."""
     for _ in range(count):
         await asyncio.sleep(0)
 
@@ -243,7 +243,7 @@ async def test_a_request_is_answered(client):
         assert (await client.hear())["result"]["content"] == [{"type": "text", "text": "память"}]
 
 
-async def test_windows_line_ends_and_blank_lines_are_fine(client):
+async def test_windows_line_ends_and_blank_lines_are_accepted(client):
     async with client.initialized():
         await client.say_bytes(b"\r\n\n   \n" + json.dumps(request("a", "ping")).encode() + b"\r\n\n")
         assert (await client.hear())["id"] == "a"
@@ -267,7 +267,7 @@ DEEP = b"[" * 300 + b"]" * 300
         (b'{"jsonrpc":"2.0","id":5,"method":"ping"', PARSE_ERROR, None),
         (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"\xff"}}', PARSE_ERROR, 5),
         (b'{"jsonrpc":"2.0","id":"\xff","method":"ping"}', PARSE_ERROR, None),
-        (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"\\ud800"}}', HALF_A_PAIR, 5),
+        (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"\\ud800"}}', LONE_SURROGATE, 5),
         (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', PARSE_ERROR, None),
         (b'{"jsonrpc":"2.0","id":"five","method":"ping","params":{"a":' + DEEP + b"}}", PARSE_ERROR, "five"),
         (b"[" * 100_000, PARSE_ERROR, None),
@@ -304,13 +304,13 @@ async def test_an_invalid_line_is_refused_and_serving_continues(client, line, er
         b'{"jsonrpc":"2.0","id":9,"error":"not an object"}',
     ],
 )
-async def test_a_line_whose_sender_waits_for_no_answer_gets_none(client, line):
+async def test_invalid_notifications_and_responses_get_no_answer(client, line):
     async with client.initialized():
         await client.say(line, request(9, "ping"))
         assert await client.hear() == {"jsonrpc": "2.0", "id": 9, "result": {}}
 
 
-async def test_a_refused_line_that_borrows_an_id_does_not_pass_for_the_answer(client):
+async def test_a_refused_line_with_the_id_of_a_pending_request_does_not_replace_its_answer(client):
     async with client.initialized() as serving:
         await client.say(call(1, "slow"), {"id": 1, "method": "ping"})
         assert (await client.hear())["error"] == INVALID_REQUEST
@@ -319,7 +319,7 @@ async def test_a_refused_line_that_borrows_an_id_does_not_pass_for_the_answer(cl
         await asyncio.wait_for(serving, PATIENCE)
 
 
-async def test_a_refused_line_does_not_decide_how_the_client_is_served(client):
+async def test_a_refused_line_does_not_choose_the_protocol_version(client):
     async with client.serving():
         await client.say(b"garbage", INITIALIZE)
         assert (await client.hear())["error"] == PARSE_ERROR
@@ -327,7 +327,7 @@ async def test_a_refused_line_does_not_decide_how_the_client_is_served(client):
 
 
 @pipes_only
-async def test_a_line_over_the_limit_is_discarded_and_serving_goes_on(client, caplog):
+async def test_a_line_over_the_limit_is_discarded_and_serving_continues(client, caplog):
     async with client.initialized():
         await client.say_bytes(b"s" * (MAX_LINE_BYTES + 1) + b"\n")
         await client.say(request(1, "ping"))
@@ -395,7 +395,7 @@ async def test_requests_are_answered_before_serving_ends(client, end):
         assert sorted(answer["id"] for answer in answers if "result" in answer) == [1, 2, 3]
 
 
-async def test_a_whole_conversation_sent_at_once_is_answered(client):
+async def test_a_whole_session_sent_at_once_is_answered(client):
     async with client.serving() as serving:
         await client.say(INITIALIZE, INITIALIZED, call(1, "echo", text="x"), call(2, "slow"), request(3, "ping"))
         client.close(client.input)
@@ -428,7 +428,7 @@ async def test_nothing_is_read_after_a_stop(client):
         assert [answer["id"] for answer in await client.hear_rest()] == [1]
 
 
-async def test_half_a_line_is_forgotten_at_a_stop(client):
+async def test_an_incomplete_line_is_discarded_at_a_stop(client):
     async with client.initialized() as serving:
         await client.say_bytes(encoded(request(1, "ping")) + b'{"jsonrpc"')
         assert (await client.hear())["id"] == 1
@@ -475,7 +475,7 @@ async def test_one_id_used_twice_and_cancelled_once_does_not_hang(client):
         await asyncio.wait_for(serving, PATIENCE)
 
 
-async def test_a_request_that_is_never_answered_is_given_up_after_a_while(client, monkeypatch, caplog):
+async def test_a_request_that_is_never_answered_is_abandoned_after_the_drain_limit(client, monkeypatch, caplog):
     monkeypatch.setattr(stdio, "DRAIN_SECONDS", 0.05)
     async with client.initialized() as serving:
         await client.say(call(1, "held"))
@@ -486,7 +486,7 @@ async def test_a_request_that_is_never_answered_is_given_up_after_a_while(client
     assert "1 requests unanswered" in caplog.text
 
 
-async def test_a_request_to_the_client_fails_after_the_end_of_input(client):
+async def test_a_pending_request_to_the_client_fails_at_the_end_of_input(client):
     async with client.initialized() as serving:
         await client.say(call(1, "asking"))
         assert (await client.hear())["method"] == "elicitation/create"
@@ -495,7 +495,7 @@ async def test_a_request_to_the_client_fails_after_the_end_of_input(client):
         await asyncio.wait_for(serving, PATIENCE)
 
 
-async def test_a_tool_that_asks_after_the_input_has_ended_learns_it_too(client):
+async def test_a_request_to_the_client_after_the_end_of_input_fails(client):
     async with client.initialized() as serving:
         await client.say(call(1, "asking_late"))
         client.close(client.input)
@@ -569,7 +569,7 @@ async def test_a_client_that_does_not_read_blocks_only_the_sender(client):
         assert [(await client.hear())["params"]["number"] for _ in range(100)] == list(range(100))
 
 
-async def test_cancelling_a_sender_that_waits_tears_no_line(client):
+async def test_cancelling_a_waiting_sender_does_not_split_a_line(client):
     async with client.streams() as (_, writer):
         for number in range(5):
             sender = asyncio.create_task(writer.send(notification(number=number, filling="x" * 2**21)))
@@ -585,7 +585,7 @@ async def test_cancelling_a_sender_that_waits_tears_no_line(client):
     assert heard == sorted(heard, key=str)
 
 
-async def test_a_client_that_stopped_reading_does_not_lose_what_is_in_progress(client, caplog, capfd):
+async def test_calls_in_progress_finish_after_the_client_stopped_reading(client, caplog, capfd):
     async with client.initialized() as serving:
         await client.say(call(1, "held"))
         await asyncio.wait_for(client.tools.started.wait(), PATIENCE)
@@ -611,7 +611,7 @@ async def test_pending_messages_are_sent_before_the_streams_close(client):
     await asyncio.wait_for(leaving, PATIENCE)
 
 
-async def test_a_client_that_never_reads_does_not_keep_the_streams_from_being_left(client, monkeypatch):
+async def test_a_client_that_never_reads_does_not_block_shutdown(client, monkeypatch):
     monkeypatch.setattr(stdio, "FLUSH_SECONDS", 0.05)
     async with client.initialized() as serving:
         await client.say(*(request(key, "fill", size=3_000_000) for key in range(5)), *[b"garbage"] * 50)
@@ -620,7 +620,7 @@ async def test_a_client_that_never_reads_does_not_keep_the_streams_from_being_le
         await asyncio.wait_for(serving, PATIENCE)
 
 
-async def test_a_client_that_sends_garbage_and_never_reads_is_not_read_from_for_ever(client, monkeypatch):
+async def test_reading_stops_for_a_client_that_sends_garbage_and_never_reads(client, monkeypatch):
     monkeypatch.setattr(stdio, "FLUSH_SECONDS", 0.05)
     os.set_blocking(client.input, False)
     async with client.serving() as serving:
@@ -631,7 +631,7 @@ async def test_a_client_that_sends_garbage_and_never_reads_is_not_read_from_for_
 
 
 async def flood(fd, data):
-    """Writes until the other side has long stopped taking more; gives the number of bytes it took."""
+    """Writes until the other side stops reading; returns the number of bytes it took."""
     taken = refused = 0
     while refused < 2000:
         assert taken < 64 * 2**20
@@ -679,7 +679,7 @@ async def test_a_client_that_vanishes_with_answers_unread_ends_the_input(caplog)
 
 
 @pipes_only
-async def test_descriptors_that_do_not_block_are_fine(client):
+async def test_non_blocking_descriptors_work(client):
     os.set_blocking(client.descriptors.read_fd, False)
     os.set_blocking(client.descriptors.write_fd, False)
     async with client.initialized():
@@ -700,7 +700,7 @@ async def test_files_are_served_to_their_end(tmp_path):
     assert [json.loads(line)["id"] for line in (tmp_path / "out").read_bytes().splitlines()] == [0, 1, 2]
 
 
-async def test_a_closed_stream_says_so(client):
+async def test_a_closed_stream_raises_closed_resource_error(client):
     async with client.streams() as (reader, writer):
         waiting = asyncio.create_task(reader.receive())
         await many_turns(10)
@@ -714,7 +714,7 @@ async def test_a_closed_stream_says_so(client):
             await writer.send(notification())
 
 
-async def test_an_ended_stream_says_so(client):
+async def test_an_ended_stream_raises_end_of_stream(client):
     client.close(client.input)
     async with client.streams() as (reader, _):
         with pytest.raises(anyio.EndOfStream):
@@ -750,7 +750,7 @@ asyncio.run(main())
 """
 
 
-def test_a_process_ends_on_a_signal_although_its_input_is_open():
+def test_a_process_ends_on_a_signal_while_its_input_is_open():
     command = [sys.executable, "-W", "error", "-c", SERVER]
     with subprocess.Popen(command, cwd=ROOT, stdin=-1, stdout=-1, stderr=-1) as process:
         assert process.stderr.readline() == b"serving\n"
@@ -770,7 +770,7 @@ def test_a_process_ends_on_a_signal_although_its_input_is_open():
         ({"metadata": {"\ud800": 1}}, "params.arguments.metadata"),
     ],
 )
-def test_half_a_surrogate_pair_is_refused_by_field_and_rule(arguments, field):
+def test_a_lone_surrogate_is_refused_with_its_field(arguments, field):
     params = {"name": "add_memory", "arguments": arguments}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     answer = jsonrpc.refusal(line, jsonrpc.parse(line))
@@ -779,7 +779,7 @@ def test_half_a_surrogate_pair_is_refused_by_field_and_rule(arguments, field):
 
 
 @pytest.mark.parametrize("depth", [400, 100_000])
-def test_half_a_surrogate_pair_in_the_depths_is_refused_all_the_same(depth):
+def test_a_deeply_nested_lone_surrogate_is_refused(depth):
     line = (
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":' + b"[" * depth + b'"\\ud800"' + b"]" * depth + b"}}"
     )

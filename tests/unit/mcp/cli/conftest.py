@@ -1,4 +1,4 @@
-"""Runs the command line in this process or in one of its own, where nothing of the real user's is read or written."""
+"""Fixtures that run the command line, in this process or a separate one, isolated from the user's files."""
 
 import json
 import logging
@@ -48,7 +48,7 @@ print(json.dumps({"codes": codes, "modules": list(sys.modules)}), file=sys.stder
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """A home of its own for every test."""
+    """A separate home directory for every test."""
     for name in os.environ:
         if name.upper().startswith("ZAPOMNI_") or name in {"COLUMNS", "FORCE_COLOR", *OTHERS}:
             monkeypatch.delenv(name)
@@ -62,7 +62,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def process_stays(monkeypatch):
-    """The commands would end this process a few seconds after they are done."""
+    """Keeps commands from ending this process shortly after they finish."""
     monkeypatch.setattr("zapomni_mcp.process.EXIT_SECONDS", 3600)
 
 
@@ -94,7 +94,7 @@ def settings_file(home):
 
 @pytest.fixture
 def plugin_file(tmp_path):
-    """Write a file that is a plugin; returns its path."""
+    """Write a plugin file; returns its path."""
 
     def write(name, source):
         file = tmp_path / f"{name}.py"
@@ -107,7 +107,7 @@ def plugin_file(tmp_path):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Install a distribution with one plugin, as far as Python can tell."""
+    """Create the metadata of an installed distribution with one plugin."""
 
     def install(name, source="", requires=(), plugin=None):
         site = tmp_path / "site"
@@ -136,7 +136,7 @@ def run():
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a command in a process of its own."""
+    """Start a command in a separate process."""
     started = []
 
     def popen(*args, start=START, **options):
@@ -153,7 +153,7 @@ def start(tmp_path):
 
 @pytest.fixture
 def embedders(plugin_file, monkeypatch):
-    """Two quick embedders, of which a new store takes the first, and one whose identity has another name."""
+    """A plugin with two fast embedders (`hashing` is configured) and one whose identity has another name."""
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "hashing")
     monkeypatch.setenv("ZAPOMNI_PLUGINS__IMPORT_SECONDS", "60")
     return plugin_file("embedders", EMBEDDERS)
@@ -185,19 +185,19 @@ def zapomni_on_terminal(zapomni):
 
 @pytest.fixture
 def document(zapomni):
-    """What a command prints with --json."""
+    """Run a command with --json; returns the document."""
     return lambda *args, **options: json.loads(zapomni(*args, "--json", **options).stdout)
 
 
 @pytest.fixture
 def remember(document):
-    """Add a text; its id."""
+    """Add a text; returns its id."""
     return lambda text, *args: document("add", text, *args)["memory_id"]
 
 
 @pytest.fixture
 def store(zapomni):
-    """Store a message or a document; its id."""
+    """Store a message or a document; returns its id."""
 
     def call(tool, **arguments):
         result = json.loads(zapomni("call", tool, json.dumps(arguments), "--json").stdout)
@@ -212,7 +212,7 @@ def broken(name):
 
 
 def shown_on_a_terminal(start, *args, given=""):
-    """What a command writes to standard error, which is a terminal."""
+    """Run a command with a terminal as standard error; returns the output there."""
     master, terminal = pty.openpty()
     process = start(*args, stderr=terminal)
     os.close(terminal)

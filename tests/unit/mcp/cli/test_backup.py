@@ -1,7 +1,7 @@
 """`zapomni backup` and `restore-backup`."""
 
 
-def test_a_backup_is_a_store_of_its_own(zapomni, document, remember, tmp_path, monkeypatch):
+def test_a_backup_is_a_complete_store(zapomni, document, remember, tmp_path, monkeypatch):
     memory = remember("word")
     result = zapomni("backup", "copy.db")
     target = tmp_path / "work" / "copy.db"
@@ -10,11 +10,11 @@ def test_a_backup_is_a_store_of_its_own(zapomni, document, remember, tmp_path, m
     assert document("get", memory)["text"] == "word"
 
 
-def test_a_backup_takes_the_place_of_the_store_and_the_store_is_kept(zapomni, document, remember, monkeypatch):
+def test_restoring_a_backup_replaces_the_store_and_keeps_the_old_one(zapomni, document, remember, monkeypatch):
     memory = remember("word")
     zapomni("backup", "copy.db")
     later = remember("later word")
-    assert zapomni("restore-backup", "copy.db").exit_code == 2, "nobody can be asked"
+    assert zapomni("restore-backup", "copy.db").exit_code == 2, "there is no terminal to ask on"
     before = document("restore-backup", "copy.db", "--yes")["before"]
     assert document("get", memory)["text"] == "word"
     assert zapomni("get", later).exit_code == 1
@@ -23,7 +23,7 @@ def test_a_backup_takes_the_place_of_the_store_and_the_store_is_kept(zapomni, do
     assert document("get", later)["text"] == "later word"
 
 
-def test_a_backup_overwrites_a_file_only_if_asked(zapomni, document, tmp_path):
+def test_a_backup_overwrites_a_file_only_with_force(zapomni, document, tmp_path):
     target = tmp_path / "precious.txt"
     target.write_text("mine")
     result = zapomni("backup", str(target))

@@ -20,7 +20,7 @@ def test_every_setting_is_shown_with_its_origin(run, settings_file, monkeypatch)
     assert "sesame" not in text
 
 
-def test_nothing_of_a_value_is_cut(run, monkeypatch):
+def test_values_are_shown_in_full(run, monkeypatch):
     store = f"sqlite:///{'a-long-name/' * 20}memory.db"
     monkeypatch.setenv("ZAPOMNI_STORE", store)
     rows = [line.split() for line in run("config", env={"COLUMNS": "40"}).stdout.splitlines()]
@@ -38,7 +38,7 @@ def test_the_json_document_names_file_and_settings(run, settings_file):
     assert {"key": "workspace", "value": "work", "origin": str(file)} in document["settings"]
 
 
-def test_without_a_home_the_user_database_says_where_it_is(start, monkeypatch, home):
+def test_without_a_home_variable_the_user_database_supplies_the_directory(start, monkeypatch, home):
     monkeypatch.delenv("HOME")
     code, _, errors = finish(start("config"))
     assert code == 0, errors
@@ -61,7 +61,7 @@ def test_the_names_of_plugins_are_completed(start):
     assert (code, output) == (0, "plain,hello\n"), errors
 
 
-def test_variables_that_choose_the_store_are_named_and_those_without_effect_too(run, monkeypatch):
+def test_variables_that_choose_the_store_and_those_without_effect_are_named(run, monkeypatch):
     monkeypatch.setenv("GRAPH_NAME", "notes")
     result = run("config")
     assert "GRAPH_NAME has no effect" in result.stderr

@@ -1,21 +1,21 @@
-"""What all commands on memories share."""
+"""Behaviour that all commands on memories share."""
 
 import pytest
 
 from .conftest import imported_modules
 
-NOBODY = "00000000-0000-0000-0000-000000000000"
+UNKNOWN_ID = "00000000-0000-0000-0000-000000000000"
 
 
 ALL = [
     ["add", "x"],
     ["search", "x"],
     ["list"],
-    ["get", NOBODY],
-    ["edit", NOBODY, "--tag", "x"],
-    ["history", NOBODY],
-    ["delete", NOBODY],
-    ["restore", NOBODY],
+    ["get", UNKNOWN_ID],
+    ["edit", UNKNOWN_ID, "--tag", "x"],
+    ["history", UNKNOWN_ID],
+    ["delete", UNKNOWN_ID],
+    ["restore", UNKNOWN_ID],
     ["purge", "--yes"],
     ["stats"],
     ["backup", "copy.db"],
@@ -28,9 +28,8 @@ every_command = pytest.mark.parametrize("command", ALL, ids=lambda command: comm
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "expected"),
     [
-        (["add", ""], "empty"),
         (["add", ""], "text cannot be empty or whitespace-only"),
         (["add", " "], "text cannot be empty or whitespace-only"),
         (["add", "x", "--timestamp", "yesterday"], "metadata.timestamp"),
@@ -67,14 +66,14 @@ every_command = pytest.mark.parametrize("command", ALL, ids=lambda command: comm
     ],
     ids=lambda value: ascii(" ".join(value if isinstance(value, list) else sorted(value))),
 )
-def test_nonsense_is_refused_with_2_and_no_traceback(zapomni, args, told):
+def test_invalid_arguments_exit_with_2_and_no_traceback(zapomni, args, expected):
     result = zapomni(*args)
     assert result.exit_code == 2, result.output
-    assert told in result.stderr
+    assert expected in result.stderr
     assert result.stdout == ""
 
 
-SAYING_SOMETHING = {
+OPTIONS_WITH_VALUES = {
     "search": ["--tag", "--source", "--author", "--conversation", "--kind", "--from", "--to"],
     "add": ["--tag", "--source", "--author", "--conversation", "--timestamp", "--language", "--replaces"],
     "reindex": ["--embedder"],
@@ -82,15 +81,15 @@ SAYING_SOMETHING = {
 
 
 @pytest.mark.parametrize(
-    ("command", "option"), [(command, option) for command, options in SAYING_SOMETHING.items() for option in options]
+    ("command", "option"), [(command, option) for command, options in OPTIONS_WITH_VALUES.items() for option in options]
 )
-def test_an_option_without_a_value_is_not_taken_for_none(zapomni, command, option):
+def test_an_option_with_an_empty_value_is_refused(zapomni, command, option):
     result = zapomni(command, *(["x"] if command != "reindex" else []), option, "")
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"Invalid value for '{option}': " in result.stderr
 
 
-def test_workspaces_are_apart(zapomni, document, remember):
+def test_workspaces_are_separate(zapomni, document, remember):
     memory = remember("word", "--workspace", "mine")
     assert document("search", "word")["hits"] == []
     assert zapomni("get", memory).exit_code == 1
@@ -98,15 +97,16 @@ def test_workspaces_are_apart(zapomni, document, remember):
 
 
 @every_command
-def test_a_store_that_cannot_be_opened_is_a_sentence_and_no_traceback(zapomni, command, tmp_path, monkeypatch):
+def test_a_damaged_store_is_reported_in_one_line(zapomni, command, tmp_path, monkeypatch):
     damaged = tmp_path / "notes.txt"
-    damaged.write_text("This is no database. " * 100)
+    damaged.write_text("This is not a database. " * 100)
     monkeypatch.setenv("ZAPOMNI_STORE", f"sqlite://{damaged}")
     result = zapomni(*command)
     assert result.exit_code == 1, result.output
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
-    assert line.startswith(f"Error: The store {damaged} is damaged")
+    assert line.startswith("Error: ")
+    assert str(damaged) in line
 
 
 @every_command
@@ -114,7 +114,7 @@ def test_an_unknown_store_is_refused(zapomni, command, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_STORE", "nowhere://x")
     result = zapomni(*command)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "no plugin offers the store 'nowhere'" in result.stderr
+    assert "store 'nowhere'" in result.stderr
 
 
 def test_no_command_imports_the_sdk_or_rich(start, embedders):

@@ -1,4 +1,4 @@
-"""What doctor finds, each with its fix."""
+"""`zapomni doctor`: its findings and their fixes."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ EMBEDDER = DefaultEmbedder().identity
 CHECKED = """
 class Checked:
     name = "checked"
-    description = "A tool that knows how it is."
+    description = "A tool with a check of its own."
     input_schema = {"type": "object", "properties": {}, "additionalProperties": False}
     annotations = {"readOnlyHint": True}
 
@@ -43,7 +43,7 @@ def zapomni_tools():
 
 @pytest.fixture
 def examine(run):
-    """The findings of doctor by what they are about, and its exit code."""
+    """Run `zapomni doctor --json`; returns its findings and exit code."""
 
     def collect(*args):
         result = run("doctor", "--json", *args)
@@ -57,7 +57,7 @@ def examine(run):
 
 @pytest.fixture
 def keep(tmp_path, monkeypatch):
-    """Make a store with a memory in it, which the settings name, by an embedder of that identity; its path."""
+    """Create the configured store with one memory, embedded as the identity says; returns its path."""
 
     def make(embedder):
         path = tmp_path / "kept.db"
@@ -77,7 +77,7 @@ def keep(tmp_path, monkeypatch):
 
 @pytest.fixture
 def kept_store(keep):
-    """A store with a memory in it, by the default embedder."""
+    """A store with one memory, embedded by the default embedder."""
     return keep(EMBEDDER)
 
 
@@ -87,7 +87,7 @@ def about(findings, what, level=None):
     return found
 
 
-def test_all_is_well_in_a_good_installation(examine):
+def test_a_good_installation_passes_every_check(examine):
     findings, code = examine()
     assert code == 0
     assert {found["level"] for found in findings} == {"ok"}
@@ -128,7 +128,7 @@ def test_the_json_document_has_the_whole_report_of_every_plugin(run):
         assert (hello["state"], hello["tools"]) == ("loaded", ["hello"])
 
 
-def test_a_plugin_that_was_merely_found_does_not_hinder_the_start(examine, installed):
+def test_a_failed_plugin_that_is_not_required_does_not_prevent_the_start(examine, installed):
     installed("merely_found", "import nothing_of_that_name")
     findings, code = examine()
     assert code == 1
@@ -197,7 +197,7 @@ def test_a_requirement_of_another_version_is_found(installed):
     assert strange.level == "warn"
 
 
-def test_a_package_that_is_missing_does_not_stop_the_examination(examine, monkeypatch):
+def test_a_missing_package_does_not_stop_the_checks(examine, monkeypatch):
     monkeypatch.setattr(checks, "PACKAGES", ("zapomni", "nobody-has-this"))
     assert about(examine()[0], "packages")["detail"] == "zapomni 0.1.0, nobody-has-this (not installed)"
 
@@ -207,17 +207,17 @@ def test_two_plugins_of_one_name_are_found(examine, installed):
     findings, code = examine()
     assert code == 1
     (failed,) = [found for found in findings if found["level"] == "fail"]
-    assert "belongs to a plugin of another_hello" in failed["detail"]
+    assert "another_hello" in failed["detail"]
 
 
 def test_a_required_plugin_that_is_not_installed_is_found(examine, settings_file):
     settings_file('[plugins]\nrequire = ["missing"]')
     findings, code = examine()
     assert code == 1
-    assert "plugin 'missing' is required" in about(findings, "start")["detail"]
+    assert "'missing'" in about(findings, "start")["detail"]
 
 
-def test_a_language_model_that_is_not_named_is_found(examine, monkeypatch):
+def test_a_missing_model_provider_is_found(examine, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "llm")
     findings, code = examine()
     assert code == 1
@@ -237,18 +237,18 @@ def test_a_language_model_without_a_key_is_found(examine, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "expected"),
     [
         ({"EXTRACTOR": "names"}, "names"),
         ({"EXTRACTOR": "llm", "LLM__PROVIDER": "ollama", "LLM__MODEL": "wise"}, "llm: wise by ollama"),
     ],
 )
-def test_the_extractor_is_shown(examine, monkeypatch, variables, told):
+def test_the_extractor_is_shown(examine, monkeypatch, variables, expected):
     for name, value in variables.items():
         monkeypatch.setenv(f"ZAPOMNI_{name}", value)
     findings, code = examine()
     assert code == 0
-    assert about(findings, "extractor", "ok")["detail"].startswith(told)
+    assert about(findings, "extractor", "ok")["detail"].startswith(expected)
 
 
 def test_unknown_settings_are_warnings_with_the_nearest_name(examine, settings_file):
@@ -286,13 +286,13 @@ def test_known_settings_give_no_warnings(examine, settings_file):
     assert {found["level"] for found in examine()[0]} == {"ok"}
 
 
-def test_an_owner_that_does_not_come_is_a_warning(examine, settings_file):
+def test_a_tool_owner_that_is_not_loaded_is_a_warning(examine, settings_file):
     settings_file('[tools.hello]\nowner = "nobody"')
     found = about(examine()[0], "plugin hello", "warn")
     assert found["detail"].startswith("offers 'hello' because plugin 'nobody'")
 
 
-def test_safe_mode_does_not_complain_of_settings_for_the_plugins_it_leaves_out(examine, settings_file):
+def test_safe_mode_does_not_warn_about_settings_of_plugins_it_skips(examine, settings_file):
     settings_file('[plugins.hello]\ngreeting = "x"\n[tools.hello]\ntimeout_seconds = 3')
     findings, _ = examine("--no-plugins")
     assert [found["what"] for found in findings if found["level"] != "ok"] == ["tools"]
@@ -307,7 +307,7 @@ def test_advice_on_a_tool_is_a_warning(examine):
 @pytest.mark.parametrize(
     ("count", "level", "caps"), [(1, "ok", ""), (41, "warn", "40"), (129, "warn", "40, 50, 80, 128")]
 )
-def test_the_number_of_tools_is_held_against_what_clients_take(count, level, caps):
+def test_the_number_of_tools_is_compared_with_client_limits(count, level, caps):
     registry = ToolRegistry()
     for number in range(count):
 
@@ -341,7 +341,7 @@ def test_the_number_of_tools_is_held_against_what_clients_take(count, level, cap
         ),
     ],
 )
-def test_a_tool_that_can_tell_is_asked_how_it_is(examine, plugin_file, monkeypatch, check, level, detail):
+def test_the_check_of_a_tool_is_reported(examine, plugin_file, monkeypatch, check, level, detail):
     monkeypatch.setattr(checks, "CHECK_SECONDS", 0.1)
     findings, code = examine("--plugin", plugin_file("checked", CHECKED.replace("CHECK", check)))
     found = about(findings, "check of tool checked")
@@ -349,14 +349,14 @@ def test_a_tool_that_can_tell_is_asked_how_it_is(examine, plugin_file, monkeypat
     assert code == (level == "fail")
 
 
-def test_the_store_is_looked_at_from_end_to_end(examine, kept_store):
+def test_the_store_is_checked(examine, kept_store):
     findings, code = examine()
     assert code == 0
     assert about(findings, "store")["detail"].startswith(f"sqlite at {kept_store}")
 
 
-@pytest.mark.parametrize(("count", "told"), [(1, "1 chunk has no vector yet"), (2, "2 chunks have no vector yet")])
-def test_chunks_without_vectors_are_counted(examine, kept_store, count, told):
+@pytest.mark.parametrize(("count", "expected"), [(1, "1 chunk has no vector yet"), (2, "2 chunks have no vector yet")])
+def test_chunks_without_vectors_are_counted(examine, kept_store, count, expected):
     async def keep_without():
         store = SQLiteStore(kept_store)
         for place in range(count):
@@ -368,7 +368,7 @@ def test_chunks_without_vectors_are_counted(examine, kept_store, count, told):
     findings, code = examine()
     found = about(findings, "vectors")
     assert (code, found["level"]) == (0, "warn")
-    assert told in found["detail"]
+    assert expected in found["detail"]
     assert "zapomni reindex" in found["fix"]
 
 
@@ -389,40 +389,31 @@ def test_chunks_of_another_analyser_version_are_counted(examine, kept_store):
 
 
 @pytest.mark.parametrize(
-    ("kept", "detail", "fix"),
+    ("kept", "named"),
     [
-        (
-            EmbedderIdentity("gone", "words", 96),
-            "the store's vectors were made by embedder 'gone', which no enabled plugin offers",
-            "install or enable the plugin that brings it, or make new vectors by another: zapomni reindex --embedder default",
-        ),
-        (
-            EmbedderIdentity("default", "an older model", 96),
-            "the vectors of workspace 'default' were made by another model of embedder 'default'",
-            "run: zapomni reindex --embedder default",
-        ),
+        (EmbedderIdentity("gone", "words", 96), "embedder 'gone'"),
+        (EmbedderIdentity("default", "an older model", 96), "another model of embedder 'default'"),
     ],
     ids=["a plugin is missing", "another model"],
 )
-def test_vectors_of_an_unavailable_embedder_are_reported_with_the_fix(examine, keep, kept, detail, fix):
+def test_vectors_of_an_unavailable_embedder_are_reported_with_the_fix(examine, keep, kept, named):
     keep(kept)
     findings, code = examine()
     found = about(findings, "embedder")
-    assert (code, found["level"], found["detail"], found["fix"]) == (1, "fail", detail, fix)
+    assert (code, found["level"]) == (1, "fail")
+    assert named in found["detail"]
+    assert "zapomni reindex --embedder default" in found["fix"]
 
 
 @pytest.mark.parametrize(("kind", "setting"), [("embedder", "mine"), ("store", "mine://here")])
 @pytest.mark.parametrize(
-    ("body", "detail"),
+    ("body", "named"),
     [
-        ("raise ConfigurationError('it needs a key')", "start: it needs a key"),
-        (
-            "raise KeyError('a mistake')",
-            "start: the {kind} 'mine' of plugin 'mine' cannot be used: its factory raised KeyError: ",
-        ),
+        ("raise ConfigurationError('it needs a key')", ["it needs a key"]),
+        ("raise KeyError('a mistake')", ["{kind} 'mine' of plugin 'mine'", "KeyError"]),
     ],
 )
-def test_a_provider_that_fails_is_reported(examine, plugin_file, monkeypatch, body, detail, kind, setting):
+def test_a_provider_that_fails_is_reported(examine, plugin_file, monkeypatch, body, named, kind, setting):
     source = f"""
 def make(context):
     from zapomni_core.errors import ConfigurationError
@@ -436,7 +427,8 @@ def zapomni_providers():
     monkeypatch.setenv(f"ZAPOMNI_{kind.upper()}", setting)
     findings, code = examine("--plugin", plugin_file("mine", source))
     assert code == 1
-    assert detail.format(kind=kind) in about(findings, "start")["detail"]
+    detail = about(findings, "start")["detail"]
+    assert all(part.format(kind=kind) in detail for part in named), detail
 
 
 def test_a_store_changed_by_another_program_is_reported(examine, kept_store):
@@ -444,15 +436,14 @@ def test_a_store_changed_by_another_program_is_reported(examine, kept_store):
         connection.execute("UPDATE memory SET source = 'changed'")
     findings, code = examine()
     assert code == 1
-    assert "is not what was stored" in about(findings, "store")["detail"]
-    assert "restore-backup" in about(findings, "store")["fix"]
+    assert "restore-backup" in about(findings, "store", "fail")["fix"]
 
 
 def test_an_unreadable_store_is_reported(examine, kept_store):
     kept_store.write_bytes(b"garbage" * 1000)
     findings, code = examine()
     assert code == 1
-    assert "is damaged" in about(findings, "store")["detail"]
+    assert str(kept_store) in about(findings, "store", "fail")["detail"]
 
 
 def test_an_extractor_with_invalid_results_is_reported(examine, plugin_file, monkeypatch):
@@ -475,12 +466,12 @@ def zapomni_providers():
     findings, code = examine("--plugin", plugin_file("mine", source))
     found = about(findings, "check of extractor listing")
     assert (code, found["level"]) == (1, "fail")
-    assert "The extractor 'listing' returned list, not an Extraction" in found["detail"]
+    assert "'listing' returned list" in found["detail"]
 
 
 @pytest.mark.parametrize("command", [["serve"], ["add", "a text"]], ids=["serve", "add"])
 @pytest.mark.parametrize("kind", ["store", "embedder", "extractor"])
-def test_a_chosen_part_that_cannot_be_made_stops_a_command_with_a_sentence(
+def test_a_provider_that_cannot_be_created_stops_a_command_without_a_traceback(
     start, plugin_file, monkeypatch, command, kind
 ):
     source = f"""
@@ -495,11 +486,11 @@ def zapomni_providers():
     monkeypatch.setenv(f"ZAPOMNI_{kind.upper()}", "mine://" if kind == "store" else "mine")
     code, output, errors = finish(start("--plugin", plugin_file("bad", source), *command))
     assert (code, output, "Traceback" in errors) == (2, "", False)
-    told = f"Error: the {kind} 'mine' of plugin 'bad' cannot be used: its factory raised RuntimeError: no gpu (bad.py:"
-    assert told in errors
+    for part in ("Error: ", f"{kind} 'mine' of plugin 'bad'", "RuntimeError: no gpu", "bad.py:"):
+        assert part in errors
 
 
-def test_memories_that_a_variable_of_others_leaves_behind_are_found(examine, home, monkeypatch):
+def test_memories_left_in_the_default_store_are_found_when_a_variable_selects_another_store(examine, home, monkeypatch):
     file = home / "data" / "zapomni" / "memory.db"
     store = SQLiteStore(file)
     asyncio.run(put(store, sample_memory("left"), "garden"))
@@ -518,7 +509,7 @@ def test_memories_that_a_variable_of_others_leaves_behind_are_found(examine, hom
     assert not [one for one in examine()[0] if one["what"] == "default store"]
 
 
-def test_variables_of_others_without_effect_are_found(examine, monkeypatch):
+def test_variables_of_other_programs_without_effect_are_found(examine, monkeypatch):
     monkeypatch.setenv("GRAPH_NAME", "notes")
     findings, _ = examine()
     assert [one["level"] for one in findings if one["what"] == "variable GRAPH_NAME"] == ["warn"]
@@ -540,14 +531,14 @@ def test_the_embedder_is_shown_with_the_weight_of_its_vectors(examine, kept_stor
 
 
 @pytest.mark.parametrize(
-    ("weight", "told"),
+    ("weight", "expected"),
     [
         (None, "the first search measures"),
         (VectorWeight(1.152, cyrillic=False), "weight 1.15, but not for questions in Cyrillic"),
         (VectorWeight(0.0), "not used"),
     ],
 )
-def test_a_measured_weight_is_shown(examine, keep, monkeypatch, weight, told):
+def test_a_measured_weight_is_shown(examine, keep, monkeypatch, weight, expected):
     identity = EmbedderIdentity("ollama", "wise", 64)
     path = keep(identity)
 
@@ -559,4 +550,4 @@ def test_a_measured_weight_is_shown(examine, keep, monkeypatch, weight, told):
     if weight:
         asyncio.run(record())
     monkeypatch.setenv("ZAPOMNI_EMBEDDING__OLLAMA__MODEL", "wise")
-    assert told in about(examine()[0], "embedder")["detail"]
+    assert expected in about(examine()[0], "embedder")["detail"]

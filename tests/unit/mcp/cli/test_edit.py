@@ -12,7 +12,7 @@ from zapomni_db.sqlite import SQLiteStore
 
 from .conftest import START
 
-NOBODY = "00000000-0000-0000-0000-000000000000"
+UNKNOWN_ID = "00000000-0000-0000-0000-000000000000"
 
 
 SESSION = "7d9b8a3e-0000-4000-8000-000000000001"
@@ -65,7 +65,7 @@ def test_facts_move_to_an_edited_text_that_still_has_their_names(edit, document,
 
 
 @pytest.mark.parametrize("editor", ["true", 'echo " " > "$1"', 'echo >> "$1"'])
-def test_a_text_that_is_not_changed_or_empty_changes_nothing_and_says_so(edit, document, remember, home, editor):
+def test_an_unchanged_or_empty_text_changes_nothing_and_reports_it(edit, document, remember, home, editor):
     memory_id = remember("The piano is here")
     code, output, _ = edit(editor, memory_id)
     assert code == 0
@@ -94,7 +94,7 @@ def test_an_edited_text_whose_memory_was_deleted_meanwhile_is_kept_in_a_file(edi
     assert file.read_text() == "The piano is here\nmore\n"
 
 
-def test_an_editor_that_is_not_there_is_a_sentence(edit, remember, monkeypatch):
+def test_a_missing_editor_is_named_in_the_error(edit, remember, monkeypatch):
     memory_id = remember("The piano is here")
     monkeypatch.setenv("VISUAL", "nonesuch")
     code, output, errors = edit("true", memory_id)
@@ -112,13 +112,13 @@ def test_deleted_replaced_and_missing_memories_are_not_edited(edit, zapomni, rem
     deleted, old = remember("Bees sleep"), remember("Bees fly")
     new = remember("Bees fly fast", "--replaces", old)
     zapomni("delete", deleted)
-    for memory_id, said in [(deleted, "zapomni restore"), (old, new), (NOBODY, "there is no memory")]:
+    for memory_id, expected in [(deleted, "zapomni restore"), (old, new), (UNKNOWN_ID, UNKNOWN_ID)]:
         code, output, errors = edit("true", memory_id)
         assert (code, output) == (1, "")
-        assert said in errors
+        assert expected in errors
 
 
-def test_the_text_of_messages_and_documents_stays_but_their_metadata_can_change(edit, document, store):
+def test_the_text_of_messages_and_documents_cannot_be_edited_but_their_metadata_can(edit, document, store):
     message = store("store_message", session_id=SESSION, role="user", content="Where do herons nest?")
     kept = store("store_document", content="Herons nest in trees.")
     for memory_id, kind in [(message, "message"), (kept, "document")]:
@@ -153,13 +153,13 @@ def test_metadata_changes_in_place(zapomni, document, remember):
         ["--tag", ""],
     ],
 )
-def test_metadata_that_cannot_be_changed_so_is_refused(zapomni, document, remember, args):
+def test_invalid_metadata_changes_are_refused(zapomni, document, remember, args):
     memory_id = remember("A text")
     result = zapomni("edit", memory_id, *args)
     assert (result.exit_code, result.stdout) == (2, "")
     assert document("get", memory_id)["metadata"] == {}
 
 
-def test_an_author_is_refused_with_the_way_to_change_it(zapomni, remember):
+def test_changing_the_author_is_refused_with_the_option_that_replaces_the_memory(zapomni, remember):
     memory_id = remember("A text")
     assert f"--replaces {memory_id}" in zapomni("edit", memory_id, "--set", "author=Ada").stderr

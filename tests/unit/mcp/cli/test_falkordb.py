@@ -17,7 +17,7 @@ def graph(falkordb_url, monkeypatch):
 
 @pytest.fixture
 def risky(tmp_path, monkeypatch):
-    """A server that may lose the last second."""
+    """A server that may lose the writes of the last second."""
     with falkordb(tmp_path / "server", "--appendfsync", "everysec") as server:
         monkeypatch.setenv("ZAPOMNI_STORE", server.url())
         yield server
@@ -29,17 +29,17 @@ def test_a_memory_is_added_and_found_and_no_file_is_written(graph, run, home):
     assert not list(home.rglob("*.db"))
 
 
-def test_stats_say_where_memories_are_without_the_password(graph, run, falkordb_server):
+def test_stats_show_the_location_without_the_password(graph, run, falkordb_server):
     result = run("stats", "--json")
-    told = json.loads(result.output)
-    assert told["store"] == "falkordb"
-    assert told["location"] == graph.replace(f"default:{falkordb_server.password}@", "")
-    assert set(told["store_details"]) == {"falkordb_version", "redis_version"}
+    stats = json.loads(result.output)
+    assert stats["store"] == "falkordb"
+    assert stats["location"] == graph.replace(f"default:{falkordb_server.password}@", "")
+    assert set(stats["store_details"]) == {"falkordb_version", "redis_version"}
     for command in ("stats", "config", "doctor"):
         assert falkordb_server.password not in run(command).output
 
 
-def test_doctor_says_that_a_server_works(graph, run):
+def test_doctor_reports_a_working_server(graph, run):
     result = run("doctor", "--json")
     (store,) = [one for one in json.loads(result.output)["findings"] if one["what"] == "store"]
     assert (store["level"], result.exit_code) == ("ok", 0)
@@ -54,7 +54,7 @@ def test_a_server_that_may_lose_memories_is_reported(risky, run):
     assert "everysec" in found[1]["detail"]
 
 
-def test_a_server_that_is_away_is_an_error_that_names_it(risky, run):
+def test_an_unreachable_server_is_named_in_the_error(risky, run):
     risky.kill()
     result = run("add", "Ada likes green tea")
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""What is printed, to a terminal and to a pipe."""
+"""Output to terminals and pipes."""
 
 import json
 import os
@@ -15,7 +15,7 @@ def read_all(terminal):
     try:
         while chunk := os.read(terminal, 65536):
             text += chunk
-    except OSError:  # how Linux says that the other end is closed
+    except OSError:  # Linux reports a closed other end as an error
         pass
     return text.decode()
 
@@ -45,13 +45,13 @@ def test_a_pipe_gets_plain_text(run):
         assert "\x1b" not in output
 
 
-def test_a_very_narrow_terminal_gets_paragraphs_too(capsys, monkeypatch):
+def test_paragraphs_are_wrapped_on_a_very_narrow_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "5")
     Output().marked("fail", "something is wrong here")
     assert capsys.readouterr().out == "fail  something is wrong\n      here\n"
 
 
-def test_control_characters_do_not_reach_the_terminal_as_such(capsys):
+def test_control_characters_are_removed_or_escaped(capsys):
     out = Output()
     out.text("a\x1b[2Jb\x9bc")
     out.marked("ok", "d\x1b[2Je\nf")
@@ -62,7 +62,7 @@ def test_control_characters_do_not_reach_the_terminal_as_such(capsys):
     assert "\x7f" not in "".join(lines)
 
 
-async def test_progress_is_printed_now_and_then_without_a_terminal(capsys, monkeypatch):
+async def test_progress_is_printed_periodically_without_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(output, "PROGRESS_SECONDS", 0)
     with output.Progress() as shown:
         await shown.show(1, 3, "a third of it")
@@ -70,7 +70,7 @@ async def test_progress_is_printed_now_and_then_without_a_terminal(capsys, monke
     assert capsys.readouterr().err == "two thirds of it\n"
 
 
-def test_a_long_work_shows_a_bar_on_a_terminal(start, embedders, zapomni, remember, home):
+def test_reindexing_shows_a_progress_bar_on_a_terminal(start, embedders, zapomni, remember, home):
     for number in range(3):
         remember(f"word {number}")
     master, terminal = pty.openpty()

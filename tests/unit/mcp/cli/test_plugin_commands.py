@@ -1,4 +1,4 @@
-"""Commands that plugins bring."""
+"""Commands of plugins."""
 
 from pathlib import Path
 
@@ -60,22 +60,22 @@ def greeting(plugin_file):
     return plugin_file("greeting", GREETING.format(name="greet"))
 
 
-def test_the_names_that_plugins_cannot_have_are_those_of_the_commands_there_are():
+def test_reserved_command_names_match_the_existing_commands():
     assert set(cli.commands) == OWN
 
 
-def test_a_command_of_a_plugin_runs_with_the_engine_and_prints_only_what_is_its_own(start, greeting):
+def test_a_command_of_a_plugin_runs_with_the_engine_and_prints_only_its_own_output(start, greeting):
     code, output, errors = finish(start("--plugin", greeting, "greet"))
     assert (code, output) == (0, "0 in default\n")
     assert "noise while it is loaded" in errors
 
 
-def test_its_help_is_shown(run, greeting):
+def test_the_help_of_a_plugin_command_is_shown(run, greeting):
     assert "Count what is there." in run("--plugin", greeting, "greet", "--help").output
 
 
 @pytest.mark.parametrize(("failure", "code"), [("input", 2), ("store", 1), ("model", 1), ("embedder", 2)])
-def test_it_fails_like_our_own_commands(run, greeting, failure, code):
+def test_a_plugin_command_fails_like_a_built_in_command(run, greeting, failure, code):
     result = run("--plugin", greeting, "greet", "--fail", failure)
     assert result.exit_code == code
     assert result.output.splitlines()[-1].startswith("Error: ")
@@ -87,10 +87,12 @@ def test_output_that_cannot_be_written_is_an_error(plugin_file, start, source):
     file = plugin_file("chatty", CHATTY.format(source=source))
     with Path("/dev/full").open("w") as full:
         code, _, errors = finish(start("--plugin", file, "chat", stdout=full))
-    assert (code, errors) == (1, "Error: Standard output cannot be written: No space left on device\n")
+    (line,) = errors.splitlines()
+    assert (code, line.startswith("Error: ")) == (1, True)
+    assert "No space left on device" in line
 
 
-def test_a_bug_in_it_is_not_hidden(run, greeting):
+def test_an_unexpected_exception_of_a_plugin_command_is_raised(run, greeting):
     assert isinstance(run("--plugin", greeting, "greet", "--fail", "bug").exception, RuntimeError)
 
 
@@ -107,21 +109,21 @@ def test_the_plugin_is_shown_with_its_commands(run, greeting):
 @pytest.mark.parametrize(
     ("source", "cause"),
     [
-        (GREETING.format(name="search"), "command 'search' already belongs to zapomni"),
+        (GREETING.format(name="search"), "command 'search'"),
         (
             "@hookimpl\ndef zapomni_commands():\n    return [lambda: 1]\n",
-            "zapomni_commands offers function, which is not a click.Command",
+            "click.Command",
         ),
         (
             "import click\n@hookimpl\ndef zapomni_commands():\n    return [click.Command('Not So')]\n",
-            "command 'Not So' has an invalid name",
+            "command 'Not So'",
         ),
         (
             "import click\n@hookimpl\ndef zapomni_commands():\n    return [click.Command('a'), click.Command('a')]\n",
-            "it offers two commands named 'a'",
+            "named 'a'",
         ),
     ],
-    ids=["ours", "no command", "a bad name", "twice"],
+    ids=["a built-in name", "not a command", "an invalid name", "twice"],
 )
 def test_an_invalid_command_is_refused_with_its_plugin(run, plugin_file, source, cause):
     result = run("--plugin", plugin_file("odd", source), "plugins")
@@ -132,7 +134,9 @@ def test_an_invalid_command_is_refused_with_its_plugin(run, plugin_file, source,
 def test_the_first_of_two_plugins_keeps_a_command(run, plugin_file):
     first, second = (plugin_file(name, GREETING.format(name="greet")) for name in ("first", "second"))
     result = run("--plugin", first, "--plugin", second, "plugins")
-    assert "command 'greet' already belongs to plugin 'first'" in " ".join(result.output.split())
+    output = " ".join(result.output.split())
+    assert "fail second at commands: " in output
+    assert "plugin 'first'" in output
 
 
 def test_completing_a_shell_loads_no_plugin(run, greeting, monkeypatch):

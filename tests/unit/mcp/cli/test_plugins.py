@@ -32,7 +32,7 @@ def row(result, name):
     return next(line.split() for line in result.stdout.splitlines() if line.split()[:1] == [name])
 
 
-def test_the_table_tells_version_state_tools_and_distribution(run):
+def test_the_table_shows_version_state_tools_and_distribution(run):
     cells = row(run("plugins"), "hello")
     assert cells[:4] == ["hello", "0.1.0", "loaded", "1"]
     assert cells[-1] == "zapomni-plugin-hello"
@@ -57,7 +57,7 @@ def test_a_failed_plugin_is_shown_with_stage_cause_and_fix_in_80_columns(run, pl
     assert all(len(line) <= 80 or line.startswith("      fix: ") for line in result.stdout.splitlines())
 
 
-def test_a_disabled_plugin_is_listed_with_the_way_back(run, settings_file):
+def test_a_disabled_plugin_is_listed_with_the_command_that_enables_it(run, settings_file):
     settings_file('[plugins]\ndisable = ["hello"]')
     result = run("plugins")
     assert row(result, "hello")[2] == "disabled"
@@ -70,7 +70,7 @@ def test_a_slow_import_is_reported(run, plugin_file):
     assert "sluggish: its import took" in run("plugins", "--plugin", file).stdout
 
 
-def test_there_may_be_no_plugins(run):
+def test_an_empty_list_of_plugins_is_reported(run):
     assert run("--no-plugins", "plugins").output == "No plugins.\n"
 
 
@@ -80,7 +80,7 @@ def test_the_json_document_holds_the_whole_report(run):
     assert (hello["state"], hello["tools"], hello["cause"]) == ("loaded", ["hello"], None)
 
 
-def test_the_json_document_stays_clean_whatever_a_plugin_prints(start):
+def test_output_of_a_plugin_is_not_in_the_json_document(start):
     code, output, errors = finish(start("plugins", "--json", "--plugin", broken("prints_at_import")))
     assert code == 0
     assert "broken_prints_at_import" in [one["name"] for one in json.loads(output)["plugins"]]
@@ -112,7 +112,7 @@ def test_logging_is_silent_unless_the_user_set_a_level(run, monkeypatch):
     assert "plugin_failed" in run("plugins", "--plugin", broken("import_error")).stderr
 
 
-def test_show_tells_what_a_plugin_offers_and_its_settings(run, settings_file):
+def test_show_lists_the_tools_and_settings_of_a_plugin(run, settings_file):
     file = settings_file('[plugins.hello]\ngreeting = "Hej"')
     text = run("plugins", "show", "zapomni-plugin-hello", env={"COLUMNS": "200"}).stdout
     assert "tools         hello" in text
@@ -122,7 +122,7 @@ def test_show_tells_what_a_plugin_offers_and_its_settings(run, settings_file):
     assert "greeting: The word to greet with." in text
 
 
-def test_show_masks_what_the_plugin_calls_a_secret(run, plugin_file, monkeypatch):
+def test_show_masks_secret_settings_of_a_plugin(run, plugin_file, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_PLUGINS__SECRETIVE__PIN", "4711")
     monkeypatch.setenv("ZAPOMNI_PLUGINS__SECRETIVE__ACCOUNT__NUMBER", "4712")
     monkeypatch.setenv("ZAPOMNI_PLUGINS__SECRETIVE__LIMITS", '{"low": 2, "high": 3}')
@@ -140,7 +140,7 @@ def test_show_masks_what_the_plugin_calls_a_secret(run, plugin_file, monkeypatch
 
 
 @pytest.mark.parametrize("plugin", ["import_error", "misspelt_hook", "bad_schema"])
-def test_show_tells_why_a_plugin_failed(run, plugin):
+def test_show_reports_why_a_plugin_failed(run, plugin):
     text = run("plugins", "show", f"broken_{plugin}", "--plugin", broken(plugin)).stdout
     assert "state         failed" in text
     assert "failed at     " in text
@@ -215,17 +215,19 @@ def test_a_lifespan_that_fails_is_a_failure_of_its_plugin(run, plugin_file):
     file = plugin_file("ill", LIFESPAN.format(before="raise RuntimeError('no port')", after=""))
     result = run("plugins", "check", file)
     assert result.exit_code == 1
-    assert "fail  plugin ill: failed at lifespan: its lifespan raised RuntimeError: no port" in result.stdout
+    assert "fail  plugin ill: failed at lifespan: " in result.stdout
+    assert "RuntimeError: no port" in result.stdout
     text = " ".join(run("plugins", "--plugin", file).stdout.split())
-    assert "ill at lifespan: its lifespan raised RuntimeError: no port" in text
+    assert "ill at lifespan: " in text
+    assert "RuntimeError: no port" in text
 
 
-def test_a_lifespan_that_does_not_close_well_is_to_be_looked_at(run, plugin_file):
+def test_a_lifespan_that_fails_to_close_is_a_warning(run, plugin_file):
     file = plugin_file("ill", LIFESPAN.format(before="", after="raise RuntimeError('busy')"))
     result = run("plugins", "check", file)
     assert result.exit_code == 0
-    assert "warn  plugin ill: its lifespan failed to close" in result.stdout
-    assert "it raised RuntimeError: busy" in result.stdout
+    assert "warn  plugin ill: " in result.stdout
+    assert "RuntimeError: busy" in result.stdout
 
 
 def test_a_list_of_plugins_opens_no_store(run, home):
@@ -234,30 +236,31 @@ def test_a_list_of_plugins_opens_no_store(run, home):
 
 
 @pytest.mark.parametrize("command", ["check", "show"])
-def test_a_directory_or_no_file_is_refused(run, tmp_path, command):
+def test_a_directory_or_a_missing_file_is_refused(run, tmp_path, command):
     assert "is a directory" in run("plugins", command, f"{tmp_path}/").stderr
     result = run("plugins", command, "none.py")
     assert (result.exit_code, "none.py" in result.stderr) == (2, True)
 
 
-def test_check_of_a_disabled_plugin_says_how_to_enable_it(run, settings_file):
+def test_check_of_a_disabled_plugin_names_the_command_that_enables_it(run, settings_file):
     settings_file('[plugins]\ndisable = ["hello"]')
     result = run("plugins", "check", "hello")
     assert result.exit_code == 1
     assert "zapomni plugins enable hello" in result.stderr
 
 
-def test_disable_and_enable_edit_the_settings_file_and_say_so(run, home):
+def test_disable_and_enable_edit_the_settings_file_and_report_the_change(run, home):
     file = home / "config" / "zapomni" / "zapomni.toml"
     result = run("plugins", "disable", "zapomni-plugin-hello")
     assert result.exit_code == 0
-    assert result.output == f'Changed in {file}, in effect from the next start on:\n  plugins.disable = ["hello"]\n'
+    assert str(file) in result.output
+    assert 'plugins.disable = ["hello"]' in result.output
     assert tomllib.loads(file.read_text()) == {"plugins": {"disable": ["hello"]}}
     assert "plugins.disable = []" in run("plugins", "enable", "hello").output
     assert row(run("plugins"), "hello")[2] == "loaded"
 
 
-def test_disabling_twice_changes_nothing_and_says_so(run):
+def test_disabling_twice_changes_nothing_and_reports_it(run):
     run("plugins", "disable", "hello")
     assert "Nothing to change" in run("plugins", "disable", "hello").output
 
@@ -273,7 +276,8 @@ def test_a_variable_that_overrides_the_file_is_reported(run, monkeypatch, comman
 def test_a_variable_that_replaces_the_list_in_the_file_is_reported(run, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_PLUGINS__DISABLE", "audit")
     result = run("plugins", "disable", "hello")
-    assert "'hello' stays enabled: plugins.disable from ZAPOMNI_PLUGINS__DISABLE" in result.stderr
+    assert "'hello' stays enabled" in result.stderr
+    assert "ZAPOMNI_PLUGINS__DISABLE" in result.stderr
 
 
 def test_show_executes_a_file_once(run, plugin_file, tmp_path):
@@ -286,7 +290,8 @@ def test_show_executes_a_file_once(run, plugin_file, tmp_path):
 def test_an_allowlist_without_the_plugin_is_reported(run, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_PLUGINS__POLICY", "allowlist")
     result = run("plugins", "enable", "hello")
-    assert "'hello' stays disabled: plugins.policy from ZAPOMNI_PLUGINS__POLICY" in result.stderr
+    assert "'hello' stays disabled" in result.stderr
+    assert "ZAPOMNI_PLUGINS__POLICY" in result.stderr
 
 
 def test_a_settings_file_that_cannot_be_read_is_not_edited(run, settings_file):

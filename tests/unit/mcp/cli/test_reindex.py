@@ -5,7 +5,7 @@ import signal
 from .conftest import finish
 
 
-def test_reindexing_changes_the_embedder_and_says_what_it_does(zapomni, document, remember):
+def test_reindexing_changes_the_embedder_and_reports_the_plan(zapomni, document, remember):
     for text in ("word one", "word two"):
         remember(text)
     result = zapomni("reindex", "--embedder", "another")
@@ -18,7 +18,7 @@ def test_reindexing_changes_the_embedder_and_says_what_it_does(zapomni, document
     assert "'another'" in setting
 
 
-def test_the_present_embedder_has_nothing_to_do(zapomni, remember):
+def test_reindexing_with_the_same_embedder_embeds_nothing(zapomni, remember):
     remember("word")
     result = zapomni("reindex")
     assert result.stdout == "Embedder: hashing (hashing-256, 256 dimensions); 0 chunks embedded.\n"
@@ -36,8 +36,8 @@ def test_chunks_of_another_analyser_version_are_analysed_again_once(zapomni, doc
 def test_the_settings_choose_the_new_embedder(document, remember, monkeypatch):
     remember("word")
     monkeypatch.setenv("ZAPOMNI_EMBEDDER", "another")
-    told = document("reindex")
-    assert (told["before"]["name"], told["after"]["name"], told["chunks"]) == ("hashing", "another", 1)
+    report = document("reindex")
+    assert (report["before"]["name"], report["after"]["name"], report["chunks"]) == ("hashing", "another", 1)
     assert document("search", "word")["hits"][0]["text"] == "word"
 
 
@@ -73,7 +73,7 @@ def zapomni_providers():
 """
 
 
-def test_reindexing_goes_on_after_kill_9(
+def test_reindexing_continues_after_kill_9(
     zapomni, document, start, embedders, plugin_file, remember, tmp_path, monkeypatch
 ):
     for number in range(20):

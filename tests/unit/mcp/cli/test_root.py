@@ -1,4 +1,4 @@
-"""The command itself: what it needs, how it fails, how it ends."""
+"""The `zapomni` command: its imports, errors and exit codes."""
 
 import os
 import pty
@@ -81,7 +81,7 @@ def test_each_wrong_setting_is_reported_in_one_line(run, settings_file):
     assert "did you mean 'workspace'?" in result.stderr
 
 
-def test_options_stand_before_the_command_or_after_it(run, plugin_file, tmp_path):
+def test_options_are_accepted_before_and_after_the_command(run, plugin_file, tmp_path):
     first = plugin_file("first", "@hookimpl\ndef zapomni_tools(): return []")
     second = plugin_file("second", "@hookimpl\ndef zapomni_tools(): return []")
     listed = run("--plugin", first, "plugins", "--plugin", second).output
@@ -96,20 +96,20 @@ def test_an_env_file_adds_variables(run, tmp_path):
     assert run("--env-file", str(tmp_path / "env"), "call", "hello").output == "Ahoj, world!\n"
 
 
-def test_safe_mode_takes_only_the_files_that_were_named(run, plugin_file):
+def test_safe_mode_loads_only_the_given_files(run, plugin_file):
     file = plugin_file("alone", "@hookimpl\ndef zapomni_tools(): return []")
     rows = run("--no-plugins", "plugins", "--plugin", file).output.splitlines()[1:]
     assert [row.split()[0] for row in rows] == ["alone"]
 
 
-def test_safe_mode_says_why_a_required_plugin_is_not_there(run, settings_file):
+def test_safe_mode_names_the_option_that_excludes_a_required_plugin(run, settings_file):
     settings_file('[plugins]\nrequire = ["hello"]')
     result = run("--no-plugins", "tools")
     assert result.exit_code == 2
-    assert "--no-plugins is given" in result.stderr
+    assert "--no-plugins" in result.stderr
 
 
-def test_strict_takes_a_plugin_that_fails_for_an_error(run, installed):
+def test_strict_treats_a_failed_plugin_as_an_error(run, installed):
     installed("strictly_broken", "import nothing_of_that_name")
     assert run("tools").exit_code == 0
     result = run("--strict", "tools")
@@ -117,7 +117,7 @@ def test_strict_takes_a_plugin_that_fails_for_an_error(run, installed):
     assert "plugin 'strictly_broken' failed at import" in result.stderr
 
 
-def test_a_plugin_file_that_is_not_there_is_a_usage_error(run):
+def test_a_missing_plugin_file_is_a_usage_error(run):
     assert run("--plugin", "none.py", "tools").exit_code == 2
 
 
@@ -143,7 +143,7 @@ def test_ctrl_c_ends_a_command_quietly_with_130(start, plugin_file):
 
     @tool
     async def wait() -> str:
-        "Wait for something that never comes."
+        "Wait forever."
         await current_call().progress(1)
         await asyncio.Event().wait()
 
@@ -171,7 +171,9 @@ def test_a_closed_pipe_gives_no_traceback(start, command):
 def test_a_full_output_device_is_reported_in_one_line(start, command):
     with FULL.open("w") as full:
         code, _, errors = finish(start(*command.split(), stdout=full))
-    assert (code, errors) == (1, "Error: Standard output cannot be written: No space left on device\n")
+    (line,) = errors.splitlines()
+    assert (code, line.startswith("Error: ")) == (1, True)
+    assert "No space left on device" in line
 
 
 @pytest.mark.parametrize("command", ["tools", "serve", "gaps"])
@@ -179,4 +181,5 @@ def test_a_closed_standard_output_is_reported_in_one_line(command, tmp_path):
     line = [sys.executable, "-c", "from zapomni_mcp.cli import main; main()", command]
     result = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *line], capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert result.stderr == "Error: standard output is closed; start the command with standard output connected\n"
+    (error,) = result.stderr.splitlines()
+    assert error.startswith("Error: standard output is closed")

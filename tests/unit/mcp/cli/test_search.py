@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-NOBODY = "00000000-0000-0000-0000-000000000000"
+UNKNOWN_ID = "00000000-0000-0000-0000-000000000000"
 
 
 SESSION = "7d9b8a3e-0000-4000-8000-000000000001"
@@ -42,7 +42,7 @@ def test_a_found_text_is_wrapped_and_keeps_its_lines(zapomni, remember, monkeypa
     assert max(map(len, lines)) <= 40
 
 
-def test_control_characters_of_a_memory_reach_no_terminal(zapomni, remember):
+def test_control_characters_of_a_memory_do_not_reach_the_terminal(zapomni, remember):
     memory = remember("red \x1b[31m text", "--source", "s\x1b[2J")
     assert "\x1b" not in zapomni("search", "red").stdout
     result = zapomni("get", memory)
@@ -80,14 +80,14 @@ def test_a_search_is_narrowed_by_nested_metadata(document, remember):
     assert [hit["memory_id"] for hit in found["hits"]] == [oslo]
 
 
-def test_nothing_found_says_what_was_searched(zapomni, remember):
+def test_an_empty_result_names_the_workspace_and_the_filters(zapomni, remember):
     assert zapomni("search", "x").stdout == "Nothing found among 0 memories in workspace 'default'.\n"
     remember("something")
-    told = zapomni("search", "x", "--tag", "none").stdout
-    assert told == "Nothing found among 0 memories in workspace 'default' that meet the filters.\n"
+    shown = zapomni("search", "x", "--tag", "none").stdout
+    assert shown == "Nothing found among 0 memories in workspace 'default' that meet the filters.\n"
 
 
-def test_max_tokens_cuts_the_answer(document, remember):
+def test_max_tokens_limits_the_answer(document, remember):
     remember("First sentence. " * 20)
     assert len(document("search", "sentence", "--max-tokens", "10")["hits"][0]["text"]) <= 40
 
@@ -126,11 +126,11 @@ def test_a_list_shows_memories_of_a_state(zapomni, remember):
 
 
 @pytest.mark.parametrize("args", [["--limit", "0"], ["--after", "x"], ["--state", "x"], ["--from", "x"], ["--tag", ""]])
-def test_a_list_that_is_asked_wrongly_is_refused(zapomni, args):
+def test_invalid_options_of_list_are_refused(zapomni, args):
     assert zapomni("list", *args).exit_code == 2
 
 
-def test_get_prints_the_text_and_tells_the_rest_on_standard_error(zapomni, remember):
+def test_get_prints_the_text_to_standard_output_and_the_rest_to_standard_error(zapomni, remember):
     memory = remember("One\n\n  two\tthree", "--tag", "t")
     result = zapomni("get", memory)
     assert result.stdout == "One\n\n  two\tthree\n"
@@ -138,11 +138,11 @@ def test_get_prints_the_text_and_tells_the_rest_on_standard_error(zapomni, remem
     assert 'tags: ["t"]' in result.stderr
 
 
-def test_messages_and_documents_are_shown_as_such_and_can_be_asked_for(zapomni, remember):
+def test_messages_and_documents_are_labelled_and_can_be_filtered(zapomni, remember):
     remember("A heron of a memory")
     session = "5f6c3a52-0000-4000-8000-000000000001"
-    said = {"session_id": session, "role": "user", "content": "A heron of a message"}
-    zapomni("call", "store_message", json.dumps(said))
+    message = {"session_id": session, "role": "user", "content": "A heron of a message"}
+    zapomni("call", "store_message", json.dumps(message))
     zapomni("call", "store_document", '{"content": "A heron of a document"}')
     shown = zapomni("search", "heron", "--kind", "message").stdout
     assert f" · message by user in session {session} · " in shown
@@ -154,7 +154,7 @@ def test_messages_and_documents_are_shown_as_such_and_can_be_asked_for(zapomni, 
     assert f"kind: message by user in session {session}" in zapomni("get", message_id).stderr
 
 
-def test_the_next_page_is_the_same_command_with_the_place_that_is_named(zapomni, remember, document):
+def test_the_last_words_on_standard_error_are_the_option_for_the_next_page(zapomni, remember, document):
     ids = [remember(f"Fact {number}") for number in range(3)]
     first = zapomni("list", "--limit", "2")
     assert listed(first) == ids[:0:-1]
@@ -165,22 +165,22 @@ def test_the_next_page_is_the_same_command_with_the_place_that_is_named(zapomni,
     assert document("list", "--after", page["after"])["after"] == ""
 
 
-def test_a_history_tells_what_happened_by_which_command(zapomni, document, remember):
+def test_a_history_names_the_command_behind_each_event(zapomni, document, remember):
     old = remember("Bees fly")
     zapomni("edit", old, "--tag", "bees")
     zapomni("delete", old)
     zapomni("restore", old)
     added = zapomni("call", "add_memory", json.dumps({"text": "Bees fly fast", "replaces": old}), "--json")
     new = json.loads(added.stdout)["structuredContent"]["memory_id"]
-    told = document("history", old)
-    assert [(event["what"], event["by"]) for event in told["events"]] == [
+    report = document("history", old)
+    assert [(event["what"], event["by"]) for event in report["events"]] == [
         ("added", "zapomni add"),
         ("changed", "zapomni edit"),
         ("deleted", "zapomni delete"),
         ("restored", "zapomni restore"),
         ("replaced", "zapomni call"),
     ]
-    assert (told["replaces"], told["replaced_by"]) == ([], new)
+    assert (report["replaces"], report["replaced_by"]) == ([], new)
     assert document("history", new)["replaces"] == [old]
     lines = zapomni("history", old).stdout.splitlines()
     assert "changed by zapomni edit" in lines[1]
@@ -195,8 +195,8 @@ def test_a_history_names_a_version_that_was_purged(zapomni, remember):
     assert zapomni("history", old).stdout.splitlines()[-1] == f"replaced by {new} · purged"
 
 
-def test_a_history_of_a_memory_that_is_not_there_is_an_error(zapomni):
-    result = zapomni("history", NOBODY)
+def test_a_history_of_an_unknown_memory_is_an_error(zapomni):
+    result = zapomni("history", UNKNOWN_ID)
     assert (result.exit_code, result.stdout) == (1, "")
 
 
@@ -219,7 +219,7 @@ def test_the_command_of_a_plugin_is_named_in_the_history(zapomni, document, plug
     assert [event["by"] for event in document("history", memory["id"])["events"]] == ["zapomni note"]
 
 
-def test_statistics_count_and_name_the_parts(zapomni, document, remember, home):
+def test_statistics_show_counts_and_components(zapomni, document, remember, home):
     remember("one")
     remember("elsewhere", "--workspace", "other")
     zapomni("delete", remember("two"))

@@ -1,4 +1,4 @@
-"""Serving, in a process of its own, as a client starts it."""
+"""`zapomni serve` in a separate process, as a client starts it."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ HANDSHAKE = [
 
 
 def session(*calls):
-    """What a client writes to call tools without arguments."""
+    """The requests of a client that calls tools without arguments."""
     requests = [
         {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": {}}}
         for number, name in enumerate(calls, start=2)
@@ -49,7 +49,7 @@ def wait_until_started(process):
     for line in process.stderr:
         if '"event": "started"' in line:
             return json.loads(line)
-    raise AssertionError("it did not start")
+    raise AssertionError("the server did not start")
 
 
 def test_a_client_is_served_until_its_input_ends(start):
@@ -72,7 +72,7 @@ def test_python_m_zapomni_mcp_server_takes_the_options_of_serve(tmp_path):
 
 
 @pytest.mark.usefixtures("measured_programs")
-def test_nothing_that_a_plugin_prints_reaches_the_client(start):
+def test_output_of_a_plugin_does_not_reach_the_client(start):
     code, output, errors = finish(start("serve", "--plugin", broken("prints_at_import")), session("noisy"))
     assert code == 0
     assert texts(output) == {2: "quiet"}
@@ -80,7 +80,7 @@ def test_nothing_that_a_plugin_prints_reaches_the_client(start):
     assert "written to the descriptor in a call" in errors
 
 
-def test_one_line_at_the_start_names_the_plugins(start):
+def test_the_startup_line_names_the_plugins(start):
     _, _, errors = finish(start("serve"))
     lines = map(json.loads, errors.splitlines())
     (line,) = (line for line in lines if line["event"] != "plugin_warning")  # on a slow machine imports take long
@@ -99,7 +99,7 @@ def test_on_a_terminal_the_log_is_readable(start, monkeypatch):
     assert [line for line in shown.splitlines() if line.startswith("{")] == []
 
 
-def test_the_line_at_the_start_counts_what_failed(start, installed):
+def test_the_startup_line_counts_failed_plugins(start, installed):
     installed("fails_at_start", "import nothing_of_that_name")
     _, _, errors = finish(start("serve"))
     line = json.loads(errors.splitlines()[-1])
@@ -118,7 +118,7 @@ def test_the_configuration_is_logged_at_info_without_secrets(start, monkeypatch)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_ends_it_with_0(start, number):
+def test_the_first_signal_exits_with_0(start, number):
     process = start("serve")
     wait_until_started(process)
     process.stdin.write(session())
@@ -129,7 +129,7 @@ def test_the_first_signal_ends_it_with_0(start, number):
 
 
 @pytest.mark.usefixtures("measured_programs")
-def test_settings_that_are_wrong_end_it_with_2_and_no_traceback(start, settings_file):
+def test_invalid_settings_exit_with_2_and_no_traceback(start, settings_file):
     settings_file("store = 'nonsense'")
     code, output, errors = finish(start("serve"))
     assert (code, output) == (2, "")
@@ -137,7 +137,7 @@ def test_settings_that_are_wrong_end_it_with_2_and_no_traceback(start, settings_
     assert "Traceback" not in errors
 
 
-def test_a_language_model_that_is_not_named_ends_it_with_2(start, monkeypatch):
+def test_a_missing_model_provider_exits_with_2(start, monkeypatch):
     monkeypatch.setenv("ZAPOMNI_EXTRACTOR", "llm")
     code, out, err = finish(start("serve"))
     assert (code, out) == (2, "")
@@ -149,20 +149,22 @@ def test_a_language_model_that_is_not_named_ends_it_with_2(start, monkeypatch):
     [({}, ["LLM API key is invalid. Check your OPENAI_API_KEY."]), ({"LLM__BASE_URL": "http://localhost:1/v1"}, [])],
     ids=["openai", "a server of one's own"],
 )
-def test_a_missing_key_is_one_warning_at_the_start_where_it_is_certainly_needed(start, monkeypatch, more, warnings):
+def test_a_missing_key_is_one_warning_at_the_start_unless_the_endpoint_may_not_need_it(
+    start, monkeypatch, more, warnings
+):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     for name, value in {"EXTRACTOR": "llm", "LLM__PROVIDER": "openai", "LLM__MODEL": "wise", **more}.items():
         monkeypatch.setenv(f"ZAPOMNI_{name}", value)
     code, output, errors = finish(start("serve"), session("hello"))
     lines = [json.loads(line) for line in errors.splitlines()]
     assert (code, texts(output)) == (0, {2: "Hello, world!"})
-    told = [line for line in lines if line["event"] == "language_model_not_asked"]
-    assert [(line["level"], line["problem"]) for line in told] == [("warning", problem) for problem in warnings]
-    assert all(line["fix"] == "run: zapomni doctor" for line in told)
+    logged = [line for line in lines if line["event"] == "language_model_not_asked"]
+    assert [(line["level"], line["problem"]) for line in logged] == [("warning", problem) for problem in warnings]
+    assert all(line["fix"] == "run: zapomni doctor" for line in logged)
 
 
 @pytest.mark.usefixtures("measured_programs")
-def test_a_required_plugin_that_cannot_start_ends_it_with_1_and_says_why(start, plugin_file, settings_file):
+def test_a_required_plugin_that_cannot_start_exits_with_1_and_reports_why(start, plugin_file, settings_file):
     settings_file('[plugins]\nrequire = ["no_database"]')
     file = plugin_file(
         "no_database",
@@ -171,7 +173,7 @@ def test_a_required_plugin_that_cannot_start_ends_it_with_1_and_says_why(start, 
 
         @asynccontextmanager
         async def lifespan():
-            raise ConnectionError("nobody listens")
+            raise ConnectionError("connection refused")
             yield
 
         @hookimpl
@@ -186,7 +188,7 @@ def test_a_required_plugin_that_cannot_start_ends_it_with_1_and_says_why(start, 
     assert "plugins.require" in errors
 
 
-def test_it_ends_although_a_plugin_left_threads_running(start, plugin_file):
+def test_the_server_exits_while_threads_of_a_plugin_are_running(start, plugin_file):
     file = plugin_file(
         "leaves_threads",
         """
@@ -210,7 +212,7 @@ def test_it_ends_although_a_plugin_left_threads_running(start, plugin_file):
 
 
 @pytest.mark.usefixtures("measured_programs")
-def test_on_a_terminal_it_says_what_it_waits_for(start):
+def test_on_a_terminal_the_server_says_that_it_waits_for_a_client(start):
     master, terminal = pty.openpty()
     process = start("serve", stdin=terminal)
     os.close(terminal)
@@ -223,8 +225,10 @@ def test_on_a_terminal_it_says_what_it_waits_for(start):
     os.close(master)
 
 
-def test_memories_in_the_default_store_are_named_where_a_falkordb_host_chooses_another(start, run, home, monkeypatch):
-    """And where nothing answers there, calls fail and nothing is stored elsewhere."""
+def test_memories_left_in_the_default_store_are_reported_when_a_variable_selects_falkordb(
+    start, run, home, monkeypatch
+):
+    """Calls fail while that server is unreachable, and nothing is stored in the default store."""
     file = home / "data" / "zapomni" / "memory.db"
     store = SQLiteStore(file)
     asyncio.run(put(store, sample_memory("left")))

@@ -14,7 +14,7 @@ from .conftest import broken, finish
 CONTENTS = """
 class Contents:
     name = "contents"
-    description = "Return content of the kind that is asked for."
+    description = "Return content of the requested kind."
     input_schema = {"type": "object", "properties": {}}
 
     async def execute(self, arguments):
@@ -50,7 +50,7 @@ def test_the_json_document_has_the_total(run):
     assert {"name", "plugin", "title", "description", "tokens"} == set(document["tools"][0])
 
 
-def test_there_may_be_no_tools(run):
+def test_an_empty_list_of_tools_has_a_total_of_0(run):
     assert run("--no-plugins", "tools").stdout == "0 tools, ~0 tokens in every conversation\n"
 
 
@@ -68,7 +68,7 @@ def test_an_unknown_tool_cannot_be_shown(run):
     assert "did you mean hello?" in result.stderr
 
 
-def test_plugins_that_failed_are_mentioned(run, installed):
+def test_failed_plugins_are_named(run, installed):
     installed("fails_beside_tools", "import nothing_of_that_name")
     assert run("tools").stderr == "1 failed (fails_beside_tools), run: zapomni doctor\n"
 
@@ -107,10 +107,10 @@ def test_progress_without_a_total_or_a_message_is_a_number(run, plugin_file):
     assert run("call", "plod", "--plugin", plugin_file("plodding", source)).stderr == "3\n"
 
 
-def test_an_answer_that_is_an_error_exits_with_1(run):
+def test_an_error_result_exits_with_1(run):
     result = run("call", "hello", '{"nam": "Ada"}')
     assert result.exit_code == 1
-    assert "nam is not known (did you mean 'name'?)" in result.stdout
+    assert "did you mean 'name'?" in result.stdout
 
 
 def test_an_exception_of_a_tool_is_logged(run):
@@ -123,7 +123,8 @@ def test_an_exception_of_a_tool_is_logged(run):
 def test_an_unknown_tool_is_refused_with_the_nearest(run):
     result = run("call", "helo")
     assert result.exit_code == 2
-    assert result.stderr == "Error: Unknown tool: helo; did you mean hello? (zapomni tools lists them)\n"
+    assert result.stderr.startswith("Error: Unknown tool: helo")
+    assert "did you mean hello?" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", ["{", "", "nonsense", "[]", "1", "[" * 100_000])
@@ -156,13 +157,13 @@ def test_the_lifespans_are_started_and_stopped(run, settings_file, tmp_path):
     assert json.loads((tmp_path / "audit.jsonl").read_text())["tool"] == "hello"
 
 
-def test_the_output_of_a_call_stays_clean_whatever_the_tool_prints(start):
+def test_output_of_a_tool_is_not_in_the_result_of_a_call(start):
     code, output, errors = finish(start("call", "noisy", "--plugin", broken("prints_at_import")))
     assert (code, output) == (0, "quiet\n")
     assert "echoed by a child in a call" in errors
 
 
-def test_a_call_ends_although_the_tool_left_threads_running(start, plugin_file):
+def test_a_call_ends_while_threads_of_the_tool_are_running(start, plugin_file):
     source = """
     import asyncio, time
 

@@ -41,7 +41,7 @@ def test_memories_move_through_a_pipe_to_another_workspace(zapomni, document, fi
     result = zapomni("import", "--workspace", "garden", input=exported.stdout)
     assert "'garden', exported from 'default'" in result.stdout
     assert document("get", filled[1], "--workspace", "garden")["text"] == "new word"
-    assert "garden" in zapomni("export").stderr, "who exports one workspace is told of the others"
+    assert "garden" in zapomni("export").stderr, "an export of one workspace names the others"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
@@ -50,7 +50,7 @@ def test_others_cannot_read_an_export(zapomni, filled):
     assert stat.S_IMODE(Path("memories.jsonl").stat().st_mode) == 0o600
 
 
-def test_an_export_overwrites_a_file_only_if_asked(zapomni, document, filled):
+def test_an_export_overwrites_a_file_only_with_force(zapomni, document, filled):
     target = Path("precious.txt")
     target.write_text("mine")
     result = zapomni("export", "precious.txt")
@@ -76,7 +76,7 @@ def test_missing_files_and_choices_are_usage_errors(zapomni, filled, zapomni_on_
     assert "field required: file" in result.stderr
 
 
-def test_a_broken_line_is_named_with_what_was_imported_before(zapomni, filled):
+def test_a_broken_line_is_reported_with_the_number_of_imported_memories(zapomni, filled):
     zapomni("export", "memories.jsonl")
     file = Path("memories.jsonl")
     lines = file.read_text().splitlines(keepends=True)
@@ -91,8 +91,8 @@ def test_a_broken_line_is_named_with_what_was_imported_before(zapomni, filled):
     assert "2 memories of the file were there already" in result.stdout
 
 
-def test_an_import_that_is_killed_is_continued(zapomni, document, start, embedders, tmp_path):
-    """Killed as soon as it has stored something; the rest of the file is only written then."""
+def test_an_import_continues_after_it_was_killed(zapomni, document, start, embedders, tmp_path):
+    """The process is killed once it has stored something, before it gets the rest of the file."""
     for number in range(3):
         zapomni("add", f"word {number}")
     header, *memories, end = zapomni("export", "-").stdout.splitlines(keepends=True)
@@ -128,7 +128,7 @@ def test_progress_is_shown_on_a_terminal(zapomni, remember, start, embedders):
     assert "Imported" not in shown, "the result goes to standard output"
 
 
-def test_a_reader_that_goes_away_ends_an_export_quietly(start, embedders, zapomni, remember):
+def test_an_export_to_a_closed_pipe_ends_without_a_traceback(start, embedders, zapomni, remember):
     for number in range(30):
         remember(f"{number} " + "word " * 4000)
     process = start("--plugin", embedders, "export")

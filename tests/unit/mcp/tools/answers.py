@@ -1,17 +1,17 @@
-"""What tests of the memory tools ask of every answer."""
+"""Checks that the tests of the memory tools share."""
 
 from jsonschema import Draft202012Validator
 
 
 def text_of(result):
-    """What a result says to people."""
+    """The readable text of a result."""
     [part] = result["content"]
     assert part["type"] == "text"
     return part["text"]
 
 
 def headline_of(result):
-    """The first line of what a result says to people."""
+    """The first line of the readable text of a result."""
     return text_of(result).splitlines()[0]
 
 
@@ -24,7 +24,7 @@ def checked(tool, result):
 
 
 async def refused(tool, arguments):
-    """What is said of arguments that are wrong; the engine must not be asked."""
+    """The error message for invalid arguments; checks that the engine was not called."""
     result = await tool.execute(arguments)
     record = checked(tool, result)
     assert (result["isError"], record["error_type"], record["status_code"]) == (True, "validation", 400)

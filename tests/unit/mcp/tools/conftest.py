@@ -28,7 +28,7 @@ def mock_core_engine():
 
 @pytest.fixture
 def make_memory():
-    """Memories that differ from one sample in what is given."""
+    """Make a sample memory with the given differences."""
 
     def make_memory(**differences):
         sample = {

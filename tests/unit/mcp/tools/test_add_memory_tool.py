@@ -41,7 +41,7 @@ async def refused(tool, arguments):
 
 
 def headline_of(result):
-    """What went wrong; below it stands what to do."""
+    """The error itself; the lines below it say what to do."""
     return text_of(result).splitlines()[0]
 
 
@@ -77,7 +77,7 @@ async def test_execute_success_minimal(tool):
         (0, 2, "2 facts are no longer in its text and were left behind"),
     ],
 )
-async def test_facts_of_the_replaced_memory_are_accounted_for(tool, moved, dropped, words):
+async def test_moved_and_dropped_facts_of_the_replaced_memory_are_counted(tool, moved, dropped, words):
     tool.core_engine.add_memory.return_value = MemoryResult(
         memory_id=MEMORY_ID,
         chunks_created=1,
@@ -194,7 +194,7 @@ def test_format_error_generic(tool):
     assert headline_of(result) == "Error: An internal error occurred while processing your memory."
 
 
-async def test_a_similar_memory_is_named_with_what_to_do(tool):
+async def test_a_similar_memory_is_named_with_the_argument_that_replaces_it(tool):
     tool.core_engine.add_memory.return_value = MemoryResult(MEMORY_ID, 1, "preview", similar="older")
     result = await tool.execute({"text": "valid"})
     assert "older" in text_of(result).splitlines()[-1]

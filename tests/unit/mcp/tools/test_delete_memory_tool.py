@@ -1,4 +1,4 @@
-"""DeleteMemoryTool hides a memory and says how to get it back; RestoreMemoryTool gets it back."""
+"""DeleteMemoryTool hides a memory; RestoreMemoryTool brings it back."""
 
 from unittest.mock import Mock
 
@@ -21,19 +21,19 @@ def tool(request, mock_core_engine, make_memory):
     return request.param(core_engine=mock_core_engine)
 
 
-def asked_of(tool):
+def engine_method(tool):
     """The engine's method that has the tool's name."""
     return getattr(tool.core_engine, tool.name)
 
 
 @pytest.mark.parametrize("made", [DeleteMemoryTool, RestoreMemoryTool])
 @pytest.mark.parametrize("engine", [None, "engine", Mock()])
-def test_it_takes_an_engine_and_nothing_else(made, engine):
+def test_only_an_engine_is_accepted(made, engine):
     with pytest.raises(TypeError, match="core_engine must be MemoryEngine instance, got"):
         made(core_engine=engine)
 
 
-async def test_deleting_says_what_was_deleted_and_how_to_restore_it(mock_core_engine, make_memory):
+async def test_deleting_quotes_the_memory_and_names_the_tool_that_restores_it(mock_core_engine, make_memory):
     mock_core_engine.delete_memory.return_value = make_memory()
     tool = DeleteMemoryTool(core_engine=mock_core_engine)
     result = await tool.execute({"memory_id": MEMORY_ID})
@@ -49,7 +49,7 @@ async def test_deleting_says_what_was_deleted_and_how_to_restore_it(mock_core_en
     }
 
 
-async def test_deleting_a_correction_says_what_it_had_corrected(mock_core_engine, make_memory):
+async def test_deleting_a_correction_names_the_memories_it_had_replaced(mock_core_engine, make_memory):
     mock_core_engine.delete_memory.return_value = make_memory(replaces=("older", "oldest"))
     result = await DeleteMemoryTool(core_engine=mock_core_engine).execute({"memory_id": MEMORY_ID})
     assert text_of(result).endswith(
@@ -57,7 +57,7 @@ async def test_deleting_a_correction_says_what_it_had_corrected(mock_core_engine
     )
 
 
-async def test_restoring_says_what_is_back(mock_core_engine, make_memory):
+async def test_restoring_quotes_the_restored_memory(mock_core_engine, make_memory):
     mock_core_engine.restore_memory.return_value = make_memory()
     tool = RestoreMemoryTool(core_engine=mock_core_engine)
     result = await tool.execute({"memory_id": MEMORY_ID})
@@ -66,7 +66,7 @@ async def test_restoring_says_what_is_back(mock_core_engine, make_memory):
     assert (record["message"], record["text_preview"]) == ("Restored.", "Ada keeps bees behind the house.")
 
 
-async def test_restoring_what_is_still_replaced_says_so_and_how_to_bring_it_back(mock_core_engine, make_memory):
+async def test_restoring_a_replaced_memory_names_the_calls_that_bring_it_back(mock_core_engine, make_memory):
     mock_core_engine.restore_memory.return_value = make_memory(replaced_by="newer")
     tool = RestoreMemoryTool(core_engine=mock_core_engine)
     result = await tool.execute({"memory_id": MEMORY_ID})
@@ -78,7 +78,7 @@ async def test_restoring_what_is_still_replaced_says_so_and_how_to_bring_it_back
     assert checked(tool, result)["message"] == f"Still replaced. {why}"
 
 
-async def test_restoring_what_was_added_again_names_the_one_that_is_there(mock_core_engine, make_memory):
+async def test_restoring_a_text_that_was_added_again_names_the_stored_memory(mock_core_engine, make_memory):
     mock_core_engine.restore_memory.return_value = make_memory()
     tool = RestoreMemoryTool(core_engine=mock_core_engine)
     result = await tool.execute({"memory_id": "older"})
@@ -88,14 +88,14 @@ async def test_restoring_what_was_added_again_names_the_one_that_is_there(mock_c
     assert checked(tool, result)["memory_id"] == MEMORY_ID
 
 
-async def test_the_engine_is_asked_once_for_that_memory(tool):
+async def test_the_engine_is_called_once_with_the_id(tool):
     await tool.execute({"memory_id": MEMORY_ID})
-    asked_of(tool).assert_called_once_with(MEMORY_ID)
+    engine_method(tool).assert_called_once_with(MEMORY_ID)
     assert len(tool.core_engine.mock_calls) == 1
 
 
 async def test_a_long_memory_is_quoted_by_its_beginning(tool, make_memory):
-    asked_of(tool).return_value = make_memory(text=f"    {LONG}\n\n{LONG}")
+    engine_method(tool).return_value = make_memory(text=f"    {LONG}\n\n{LONG}")
     result = await tool.execute({"memory_id": MEMORY_ID})
     preview = checked(tool, result)["text_preview"]
     assert preview == LONG[:99] + "…"
@@ -103,7 +103,7 @@ async def test_a_long_memory_is_quoted_by_its_beginning(tool, make_memory):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ({}, "field required: memory_id"),
         ({"memory_id": ""}, "memory_id cannot be empty or whitespace-only"),
@@ -112,12 +112,12 @@ async def test_a_long_memory_is_quoted_by_its_beginning(tool, make_memory):
         ({"memory_id": "x", "forever": True}, "forever: Extra inputs are not permitted"),
     ],
 )
-async def test_wrong_arguments_are_refused_by_field_and_rule(tool, arguments, said):
-    assert (await refused(tool, arguments)).startswith(said)
+async def test_invalid_arguments_are_refused_with_field_and_rule(tool, arguments, expected):
+    assert (await refused(tool, arguments)).startswith(expected)
 
 
 async def test_an_unknown_memory_is_reported(tool):
-    asked_of(tool).side_effect = MemoryNotFoundError("there is no memory x in workspace 'default'")
+    engine_method(tool).side_effect = MemoryNotFoundError("there is no memory x in workspace 'default'")
     result = await tool.execute({"memory_id": "x"})
     assert result["isError"] is True
     assert headline_of(result) == "Error: there is no memory x in workspace 'default'"
@@ -126,7 +126,7 @@ async def test_an_unknown_memory_is_reported(tool):
 
 @pytest.mark.parametrize("error", [DatabaseError("at /home/somebody"), RuntimeError("at /home/somebody")])
 async def test_other_failures_have_a_general_message(tool, error):
-    asked_of(tool).side_effect = error
+    engine_method(tool).side_effect = error
     result = await tool.execute({"memory_id": "x"})
     assert checked(tool, result)["status_code"] in (500, 503)
     assert "somebody" not in str(result)

@@ -1,4 +1,4 @@
-"""get_job tells how far queued work is, and is offered only where something can be queued."""
+"""GetJobTool reports the state of a job; a server that cannot queue jobs does not offer it."""
 
 from datetime import UTC, datetime
 
@@ -39,7 +39,7 @@ def tool(mock_core_engine):
 
 
 @pytest.mark.parametrize(
-    ("differences", "told"),
+    ("differences", "expected"),
     [
         ({}, "Job 550e8400 (extract) is queued."),
         ({"state": "running", "attempts": 1}, "Job 550e8400 (extract) is running."),
@@ -65,14 +65,14 @@ def tool(mock_core_engine):
     ],
     ids=["queued", "running", "progress", "waiting", "done", "failed"],
 )
-async def test_it_tells_how_far_a_job_is(tool, differences, told):
+async def test_the_state_of_a_job_is_reported(tool, differences, expected):
     tool.core_engine.get_job.return_value = job(**differences)
     result = await tool.execute({"job_id": "550e8400"})
-    assert text_of(result) == told
-    assert checked(tool, result)["message"] == told
+    assert text_of(result) == expected
+    assert checked(tool, result)["message"] == expected
 
 
-async def test_the_structured_answer_has_all_that_a_program_needs(tool):
+async def test_the_structured_answer_has_the_fields_of_the_job(tool):
     tool.core_engine.get_job.return_value = job(
         state="done", attempts=2, progress=1.0, result={"entities": 3}, payload={"memory_id": "m1"}
     )
@@ -84,13 +84,13 @@ async def test_the_structured_answer_has_all_that_a_program_needs(tool):
     tool.core_engine.get_job.assert_awaited_once_with("550e8400")
 
 
-async def test_a_job_that_waits_says_until_when(tool):
+async def test_a_waiting_job_has_the_time_of_its_next_attempt(tool):
     tool.core_engine.get_job.return_value = job(error="E")
     record = checked(tool, await tool.execute({"job_id": "550e8400"}))
     assert (record["next_at"], record["last_error"]) == ("2026-05-08T12:30:00Z", "E")
 
 
-async def test_a_job_that_is_not_done_here_says_whom_it_waits_for(tool):
+async def test_a_job_for_another_server_names_the_extractor_it_needs(tool):
     tool.core_engine.does_jobs.return_value = False
     tool.core_engine.get_job.return_value = job(kind="extract:llm")
     assert text_of(await tool.execute({"job_id": "550e8400"})).endswith(
@@ -108,18 +108,18 @@ async def test_an_unknown_job_is_not_found(tool):
     assert headline_of(result) == "Error: there is no job x in workspace 'default'"
 
 
-async def test_wrong_arguments_are_refused(tool):
+async def test_invalid_arguments_are_refused(tool):
     assert await refused(tool, {}) == "field required: job_id"
     assert await refused(tool, {"job_id": ""})
 
 
-def test_it_is_offered_only_where_something_can_be_queued(mock_core_engine):
+def test_it_is_offered_only_where_jobs_can_be_queued(mock_core_engine):
     assert "get_job" not in [tool.name for tool in zapomni_tools(mock_core_engine)]
     mock_core_engine.can_queue = True
     assert "get_job" in [tool.name for tool in zapomni_tools(mock_core_engine)]
 
 
-def test_it_costs_few_tokens_and_lint_has_nothing_to_say(tool):
+def test_it_costs_few_tokens_and_passes_lint(tool):
     checked_tool = check_tool(tool, taken=lambda _name: False)
     assert tokens(checked_tool) <= 100
     assert lint(checked_tool) == []

@@ -1,4 +1,4 @@
-"""GetMemoryTool opens a memory in pages, with its metadata and what became of it."""
+"""GetMemoryTool returns a memory in pages, with its metadata and its state."""
 
 from datetime import UTC, datetime
 from unittest.mock import Mock
@@ -28,7 +28,7 @@ async def page(tool, **arguments):
 
 
 @pytest.mark.parametrize("engine", [None, "engine", Mock()])
-def test_it_takes_an_engine_and_nothing_else(engine):
+def test_only_an_engine_is_accepted(engine):
     with pytest.raises(TypeError, match="core_engine must be MemoryEngine instance, got"):
         GetMemoryTool(core_engine=engine)
 
@@ -68,7 +68,7 @@ async def test_a_message_is_shown_with_its_session_and_role(tool, make_memory):
 
 
 @pytest.mark.parametrize(("size", "max_chars"), [(20_000, None), (20_000, 7), (8000, None), (8001, None), (1, 1)])
-async def test_the_pages_one_after_the_other_are_the_text(tool, make_memory, size, max_chars):
+async def test_consecutive_pages_form_the_text(tool, make_memory, size, max_chars):
     text = "".join(chr(0x430 + number % 32) for number in range(size))
     tool.core_engine.get_memory.return_value = make_memory(text=text)
     more = {} if max_chars is None else {"max_chars": max_chars}
@@ -155,7 +155,7 @@ async def test_the_state_of_a_memory_is_shown(tool, make_memory):
     )
 
 
-async def test_deep_metadata_comes_back_as_it_is(tool, make_memory):
+async def test_deep_metadata_is_returned_unchanged(tool, make_memory):
     nested = {}
     for _ in range(99):
         nested = {"in": nested}
@@ -175,7 +175,7 @@ async def test_deep_metadata_comes_back_as_it_is(tool, make_memory):
         ({"memory_id": "x", "page": 2}, "page: Extra inputs are not permitted"),
     ],
 )
-async def test_wrong_arguments_are_refused_by_field_and_rule(tool, arguments, said):
+async def test_invalid_arguments_are_refused_with_field_and_rule(tool, arguments, said):
     assert (await refused(tool, arguments)).startswith(said)
 
 

@@ -1,4 +1,4 @@
-"""GetStatsTool says how much there is, on what it runs, and which plugins failed."""
+"""GetStatsTool reports counts, store, embedder and failed plugins."""
 
 from unittest.mock import Mock
 
@@ -38,19 +38,19 @@ def tool(mock_core_engine):
 
 
 @pytest.mark.parametrize("engine", [None, "engine", Mock()])
-def test_it_takes_an_engine_and_nothing_else(engine):
+def test_only_an_engine_is_accepted(engine):
     with pytest.raises(TypeError, match="core_engine must be MemoryEngine instance, got"):
         GetStatsTool(core_engine=engine)
 
 
-async def test_it_says_how_much_there_is_and_on_what_it_runs(tool):
+async def test_the_text_shows_counts_store_and_embedder(tool):
     assert text_of(await tool.execute({})) == (
         "Stats: 1,234 memories, 5,678 chunks, 12.3 MB in workspace 'default'\n"
         "Store: sqlite at /data/memory.db; embedder: default (use-multilingual-v3, 512 dimensions)"
     )
 
 
-async def test_it_tells_of_jobs_where_there_was_one(tool):
+async def test_jobs_are_shown_once_there_was_one(tool):
     tool.core_engine.get_stats.return_value = make_stats(jobs=JobCounts(queued=1200, running=1, done=7, failed=2))
     result = await tool.execute({})
     assert text_of(result).splitlines()[-1] == "Jobs: 1,200 queued, 1 running, 2 failed"
@@ -77,7 +77,7 @@ async def test_one_memory_and_one_chunk_are_in_the_singular(tool):
     assert headline_of(await tool.execute({})) == "Stats: 1 memory, 1 chunk, 12.3 MB in workspace 'default'"
 
 
-async def test_empty_statistics_have_no_lines(tool):
+async def test_values_that_are_not_known_have_no_lines(tool):
     tool.core_engine.get_stats.return_value = make_stats(embedder=None)
     result = await tool.execute({})
     assert text_of(result).endswith("embedder: none yet")
@@ -99,10 +99,14 @@ async def test_hidden_memories_searches_and_failed_plugins_have_a_line_each(tool
         "Average search: 8 ms",
         "Plugin weather failed at import: no module 'rain' (fix: install rain)",
     ]
-    told = checked(tool, result)["statistics"]
-    assert told["degraded"] == [text_of(result).splitlines()[-1]]
-    assert (told["deleted_memories"], told["superseded_memories"], told["avg_query_latency_ms"]) == (1000, 2, 8)
-    assert not {"plugins", "calls", "cache_hit_rate"} & set(told)
+    statistics = checked(tool, result)["statistics"]
+    assert statistics["degraded"] == [text_of(result).splitlines()[-1]]
+    assert (statistics["deleted_memories"], statistics["superseded_memories"], statistics["avg_query_latency_ms"]) == (
+        1000,
+        2,
+        8,
+    )
+    assert not {"plugins", "calls", "cache_hit_rate"} & set(statistics)
 
 
 async def test_a_store_that_may_lose_memories_is_reported_in_text_and_structure(tool):
@@ -113,7 +117,7 @@ async def test_a_store_that_may_lose_memories_is_reported_in_text_and_structure(
     assert checked(tool, result)["statistics"]["degraded"] == [warning]
 
 
-async def test_it_takes_no_arguments(tool):
+async def test_arguments_are_refused(tool):
     assert await refused(tool, {"verbose": True}) == "verbose: Extra inputs are not permitted"
 
 

@@ -1,4 +1,4 @@
-"""SearchMemoryTool checks its arguments, asks the engine once, and answers readably and as data."""
+"""SearchMemoryTool validates its arguments, calls the engine once, and answers as text and as data."""
 
 import logging
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ def tool(mock_core_engine):
 
 
 @pytest.mark.parametrize("engine", [None, "engine", Mock()])
-def test_it_takes_an_engine_and_nothing_else(engine):
+def test_only_an_engine_is_accepted(engine):
     with pytest.raises(TypeError, match="core_engine must be MemoryEngine instance, got"):
         SearchMemoryTool(core_engine=engine)
 
@@ -121,7 +121,7 @@ async def test_when_it_was_true_counts_more_than_when_it_was_stored(tool):
     assert checked(tool, result)["results"][0]["timestamp"] == "2023-01-02T00:00:00Z"
 
 
-async def test_the_heading_stands_before_the_text_and_what_is_missing_leaves_no_trace(tool):
+async def test_the_heading_precedes_the_text_and_empty_fields_are_omitted(tool):
     bare = make_hit(heading="Garden > Bees", source="", author="", why=(), tags=())
     tool.core_engine.search_memory.return_value = make_result(bare, make_hit())
     _headline, first, second = text_of(await tool.execute({"query": "bees"})).split("\n\n")
@@ -130,7 +130,7 @@ async def test_the_heading_stands_before_the_text_and_what_is_missing_leaves_no_
 
 
 @pytest.mark.parametrize(
-    ("heading", "text", "told"),
+    ("heading", "text", "shown"),
     [
         ("Garden > Bees", "## Bees\nThey are behind the house.", "Garden: ## Bees\nThey are behind the house."),
         ("Bees", "# Bees\nThey are behind the house.", "# Bees\nThey are behind the house."),
@@ -138,10 +138,10 @@ async def test_the_heading_stands_before_the_text_and_what_is_missing_leaves_no_
         ("The heading of a chapter without end", "They.", "The heading of a chapter wi…: They."),
     ],
 )
-async def test_headings_are_shown_once_with_the_nearest_first(tool, heading, text, told):
+async def test_headings_are_shown_once_with_the_nearest_first(tool, heading, text, shown):
     tool.core_engine.search_memory.return_value = make_result(make_hit(heading=heading, text=text))
     _headline, hit = text_of(await tool.execute({"query": "bees"})).split("\n\n")
-    assert hit.split("\n", 1)[1] == told
+    assert hit.split("\n", 1)[1] == shown
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ async def test_headings_are_shown_once_with_the_nearest_first(tool, heading, tex
         ),
     ],
 )
-async def test_the_first_line_says_how_far_the_hits_can_be_trusted(tool, result, headline):
+async def test_the_first_line_shows_count_and_verdict(tool, result, headline):
     tool.core_engine.search_memory.return_value = result
     answer = await tool.execute({"query": "bees"})
     assert text_of(answer).split("\n\n")[0] == headline
@@ -179,7 +179,7 @@ async def test_the_first_line_says_how_far_the_hits_can_be_trusted(tool, result,
     )
 
 
-async def test_a_degraded_search_says_what_was_not_searched(tool):
+async def test_a_degraded_search_has_a_note_with_the_reason(tool):
     reason = "The embedder failed, so only words were searched, not meaning."
     tool.core_engine.search_memory.return_value = make_result(make_hit(), degraded=reason)
     result = await tool.execute({"query": "bees"})
@@ -190,7 +190,7 @@ async def test_a_degraded_search_says_what_was_not_searched(tool):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "asked"),
+    ("arguments", "passed"),
     [
         ({}, {"limit": 10, "filters": None}),
         ({"limit": 1}, {"limit": 1, "filters": None}),
@@ -198,13 +198,13 @@ async def test_a_degraded_search_says_what_was_not_searched(tool):
         ({"max_tokens": 1}, {"limit": 10, "filters": None, "max_tokens": 1}),
     ],
 )
-async def test_the_engine_is_asked_once_for_what_was_given(tool, arguments, asked):
+async def test_the_engine_is_called_once_with_the_arguments(tool, arguments, passed):
     await tool.execute({"query": "bees"} | arguments)
-    tool.core_engine.search_memory.assert_called_once_with(query="bees", **asked)
+    tool.core_engine.search_memory.assert_called_once_with(query="bees", **passed)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ({}, "field required: query"),
         ({"query": None}, "query: Input should be a valid string"),
@@ -223,21 +223,21 @@ async def test_the_engine_is_asked_once_for_what_was_given(tool, arguments, aske
         ({"query": "bees", "top_k": 5}, "top_k: Extra inputs are not permitted"),
     ],
 )
-async def test_wrong_arguments_are_refused_by_field_and_rule_without_the_value(tool, arguments, said):
+async def test_invalid_arguments_are_refused_with_field_and_rule_without_the_value(tool, arguments, expected):
     message = await refused(tool, arguments)
-    assert message.startswith(said)
+    assert message.startswith(expected)
     assert "secret" not in message
 
 
 @pytest.mark.parametrize("query", ["x", "x" * 1000, "' OR 1=1", '"(NEAR) AND *', "数据库", "\0"])
-async def test_any_other_query_reaches_the_engine_as_it_is(tool, query):
+async def test_any_other_query_reaches_the_engine_unchanged(tool, query):
     result = await tool.execute({"query": query})
     assert result["isError"] is False
     assert tool.core_engine.search_memory.call_args.kwargs["query"] == query
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "status", "said"),
+    ("error", "kind", "status", "expected"),
     [
         (InvalidInputError("filters.tags must be text"), "validation", 400, "filters.tags must be text"),
         (DatabaseError("at /home/somebody"), "database", 503, "Database temporarily unavailable."),
@@ -246,13 +246,13 @@ async def test_any_other_query_reaches_the_engine_as_it_is(tool, query):
         (RuntimeError("at /home/somebody"), "internal", 500, "An internal error occurred"),
     ],
 )
-async def test_a_failure_is_an_answer_and_never_an_empty_result(tool, error, kind, status, said, caplog):
+async def test_a_failure_is_an_error_and_not_an_empty_result(tool, error, kind, status, expected, caplog):
     tool.core_engine.search_memory.side_effect = error
     with caplog.at_level(logging.ERROR):
         result = await tool.execute({"query": "bees"})
     record = checked(tool, result)
     assert (result["isError"], record["error_type"], record["status_code"]) == (True, kind, status)
-    assert text_of(result).startswith(f"Error: {said}")
+    assert text_of(result).startswith(f"Error: {expected}")
     assert "somebody" not in str(result)
     assert "results" not in record
     logged = [entry.exc_info[1] for entry in caplog.records]

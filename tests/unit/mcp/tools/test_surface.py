@@ -1,4 +1,4 @@
-"""What every conversation pays for the memory tools, and what a model reads of them."""
+"""Token costs, annotations and schemas of the memory tools."""
 
 import json
 from datetime import UTC, datetime
@@ -60,10 +60,10 @@ def test_all_seven_cost_at_most_1000_tokens_together(tools):
 
 @pytest.mark.parametrize("name", NAMES)
 class TestEachTool:
-    def test_lint_has_nothing_to_say_of_it(self, tools, name):
+    def test_it_passes_lint(self, tools, name):
         assert lint(check_tool(tools[name], taken=lambda _name: False)) == []
 
-    def test_its_annotations_say_what_it_does(self, tools, name):
+    def test_its_annotations_match_its_effects(self, tools, name):
         annotations = tools[name].annotations
         assert annotations["readOnlyHint"] is (name in READING)
         assert annotations["openWorldHint"] is False
@@ -103,8 +103,8 @@ class TestEachTool:
         assert not admits({"message": "No."})
 
 
-def test_every_type_is_a_single_plain_one(mock_core_engine):
-    """The tools of a server with a language model are no exception."""
+def test_every_argument_has_a_single_plain_type(mock_core_engine):
+    """Including the tools of a server with a language model."""
     mock_core_engine.can_queue = mock_core_engine.asks_llm = True
     checked_tools = [check_tool(tool, taken=lambda _name: False) for tool in zapomni_tools(mock_core_engine)]
     assert {"get_job", "reprocess_memories"} < {tool.name for tool in checked_tools}
@@ -112,7 +112,7 @@ def test_every_type_is_a_single_plain_one(mock_core_engine):
 
 
 async def cost_of_a_hit(engine, **particulars):
-    """Characters of the readable answer that a hit takes beside its text."""
+    """The characters that a hit takes in the readable answer besides its text."""
     text = "Ada keeps bees behind the house."
     hit = SearchHit(
         memory_id="550e8400-e29b-41d4-a716-446655440000",
@@ -146,7 +146,7 @@ async def cost_of_a_hit(engine, **particulars):
             "author": "A" * 200,
             "why": tuple(f"word{n}" for n in range(90)),
         },
-        {"author": "Grace\nHopper\n\n[2] a hit that is none"},
+        {"author": "Grace\nHopper\n\n[2] a forged hit"},
         {
             "heading": " > ".join(["A very long heading of a very long chapter"] * 6),
             "source": "https://example.org/" + "a" * 500,
@@ -159,7 +159,7 @@ async def test_a_hit_costs_its_text_and_at_most_40_tokens(mock_core_engine, part
     assert await cost_of_a_hit(mock_core_engine, **particulars) <= HIT_CHARACTERS
 
 
-def test_output_schemas_say_what_is_checked_and_no_more(tools):
+def test_output_schemas_are_small_and_have_no_titles(tools):
     assert sum(len(json.dumps(tool.output_schema, separators=(",", ":"))) for tool in tools.values()) / 4 <= 1800
     assert '"title"' not in json.dumps([tool.output_schema for tool in tools.values()])
 
