@@ -30,7 +30,7 @@ FAULTS: tuple[str, ...] = get_args(Fault)
 
 
 class EmbedderContract:
-    """What every embedder must do.
+    """The behaviour that every embedder must have.
 
     ```python
     class TestMyEmbedder(EmbedderContract):
@@ -93,14 +93,14 @@ class EmbedderContract:
         assert np.einsum("ij,ij->i", np.concatenate(found), expected).min() > ALMOST_EQUAL
 
     async def test_progress_grows_to_the_number_of_texts(self, embedder: Any) -> None:
-        told: list[tuple[int, int]] = []
+        reports: list[tuple[int, int]] = []
 
         async def tell(done: int, total: int) -> None:
-            told.append((done, total))
+            reports.append((done, total))
 
         await embedder.embed(TEXTS * 10, on_batch=tell)
-        assert told == sorted(told)
-        assert told[-1] == (len(TEXTS) * 10, len(TEXTS) * 10)
+        assert reports == sorted(reports)
+        assert reports[-1] == (len(TEXTS) * 10, len(TEXTS) * 10)
 
     async def test_tokens_are_counted_without_connecting(self, embedder: Any) -> None:
         assert embedder.tokens("") == 0
@@ -129,7 +129,7 @@ class EmbedderContract:
 
 
 class RemoteEmbedderContract(EmbedderContract):
-    """What an embedder must also do whose vectors come from somewhere else.
+    """Additional behaviour of an embedder that calls a provider.
 
     The fixture `misbehave` is a function that lets the provider behave like one of `FAULTS` from then on.
     """

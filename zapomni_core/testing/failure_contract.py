@@ -27,7 +27,7 @@ from zapomni_db.records import Extraction
 
 PRIVATE = "/home/ada/secret-plans"
 KEY = "sk-hunter2-of-ada"
-PASSWORD = "sesame-of-ada"  # noqa: S105 (nobody's)
+PASSWORD = "sesame-of-ada"  # noqa: S105 (a sample)
 SECRETS = (PRIVATE, KEY, PASSWORD)
 """Texts that no answer may contain."""
 STORE_PARTS = ("jobs", "graph", "sessions", "vectors")
@@ -166,7 +166,7 @@ def _told(result: Mapping[str, Any], tool: str, arguments: Mapping[str, Any] | N
     """The structured part of an answer, which must have a readable text and nothing private."""
     assert text_of(result).strip(), f"{tool} answered without a word"
     said = json.dumps(result)
-    assert not any(secret in said for secret in SECRETS), f"{tool} told what is private"
+    assert not any(secret in said for secret in SECRETS), f"{tool} revealed private data"
     record = result.get("structuredContent") or result.get("_meta", {}).get(ERROR_KEY)
     if result["isError"]:
         assert record is not None, f"{tool} failed without a record of it"

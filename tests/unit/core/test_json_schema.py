@@ -1,4 +1,4 @@
-"""Schemas of pydantic models become plain: single types, nothing to look up, no null where a property may be absent."""
+"""Schemas of pydantic models are simplified: single types, no references, no null for optional properties."""
 
 from datetime import datetime
 from enum import Enum, IntEnum
@@ -90,7 +90,7 @@ def test_a_property_may_be_called_like_a_keyword():
     }
 
 
-def test_null_that_must_be_said_stays():
+def test_null_of_a_required_property_stays():
     class Answer(BaseModel):
         score: int | None
 
@@ -100,5 +100,5 @@ def test_null_that_must_be_said_stays():
 
 
 def test_a_model_that_contains_itself_is_refused_by_name():
-    with pytest.raises(ContractError, match="'Tree' contains itself"):
+    with pytest.raises(ContractError, match="'Tree'"):
         plain_schema(Tree.model_json_schema())

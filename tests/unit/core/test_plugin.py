@@ -1,4 +1,4 @@
-"""The public modules for plugins: each name in one of them, and nothing of ours that goes around them."""
+"""Plugins, their tests and the documentation import only from the public modules."""
 
 import ast
 import re

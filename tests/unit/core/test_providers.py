@@ -1,4 +1,4 @@
-"""Parts that can be chosen by kind and name, and the built-in ones."""
+"""Providers, chosen by kind and name, and the built-in ones."""
 
 from pathlib import Path
 
@@ -28,12 +28,12 @@ def test_a_provider_is_found_by_kind_and_name():
 
 
 def test_an_unknown_name_is_reported_with_the_nearest():
-    with pytest.raises(ConfigurationError, match=r"^no plugin offers the store 'sqlit'; did you mean 'sqlite'\?$"):
+    with pytest.raises(ConfigurationError, match=r"store 'sqlit'.*'sqlite'"):
         Providers(BUILT_IN).get("store", "sqlit")
 
 
 def test_an_unknown_name_without_a_near_one_is_reported_with_all_names():
-    with pytest.raises(ConfigurationError, match=r"'oracle'; there are: sqlite, falkordb, falkordbs$"):
+    with pytest.raises(ConfigurationError, match=r"'oracle'.*sqlite, falkordb, falkordbs"):
         Providers(BUILT_IN).get("store", "oracle")
     with pytest.raises(ConfigurationError, match=r"there are: none$"):
         Providers().get("embedder", "default")
@@ -47,7 +47,7 @@ def test_each_provider_has_its_owner():
     assert providers.names("embedder") == ["default", "ollama", "openai", "rain"]
 
 
-def test_the_built_in_ones_are_offered_like_anyones():
+def test_built_in_providers_are_registered_like_any_other():
     assert zapomni_providers() == BUILT_IN
     assert {("store", "sqlite"), ("embedder", "default"), ("extractor", "llm")} <= {
         (one.kind, one.name) for one in BUILT_IN
@@ -130,18 +130,18 @@ class Closing:
 
 
 UNUSABLE = [
-    ("extractor", no_gpu, "its factory raised RuntimeError: no gpu (test_providers.py:"),
-    ("store", leaving, "its factory raised SystemExit: 3 (test_providers.py:"),
-    ("store", lambda _: None, "its factory returned nothing: does it lack a return?"),
-    ("store", lambda _: Forgetful(), "class 'Forgetful', which has no term_counts(), jobs.enqueue(), jobs."),
-    ("embedder", lambda _: object(), "class 'object', which has no embed(), tokens(), close(), identity, profile"),
-    ("embedder", made_async, "its factory is async"),
-    ("embedder", lambda _: HashingEmbedder(), "its identity has the name 'hashing'; it must be 'rain'"),
-    ("embedder", lambda _: HashingEmbedder, "returned the class 'HashingEmbedder', and not an object of it"),
+    ("extractor", no_gpu, "RuntimeError: no gpu (test_providers.py:"),
+    ("store", leaving, "SystemExit: 3 (test_providers.py:"),
+    ("store", lambda _: None, "returned nothing"),
+    ("store", lambda _: Forgetful(), "term_counts(), jobs.enqueue(), jobs."),
+    ("embedder", lambda _: object(), "embed(), tokens(), close(), identity, profile"),
+    ("embedder", made_async, "async"),
+    ("embedder", lambda _: HashingEmbedder(), "'hashing'"),
+    ("embedder", lambda _: HashingEmbedder, "the class 'HashingEmbedder'"),
     (
         "extractor",
         lambda _: WithoutClose(),
-        "its factory returned an object of class 'WithoutClose', which has no close()",
+        "close()",
     ),
 ]
 
@@ -151,21 +151,19 @@ def test_a_broken_provider_is_reported_with_plugin_cause_and_fix(kind, factory, 
     providers = Providers()
     providers.take("weather", [Provider(kind=kind, name="rain", factory=factory)])
     problem = providers.problem(kind, "rain", Settings())
-    assert problem.startswith(f"the {kind} 'rain' of plugin 'weather' cannot be used: ")
+    assert problem.startswith(f"the {kind} 'rain' of plugin 'weather'")
     assert cause in problem
-    assert problem.endswith(f"; choose another {kind} in the settings, or ask the author of plugin 'weather'")
+    assert f"choose another {kind}" in problem
 
 
 def test_an_exception_of_a_factory_is_logged_and_not_shown_to_the_caller(caplog):
     providers = Providers([Provider(kind="extractor", name="rain", factory=no_gpu)])
-    with pytest.raises(
-        ConfigurationError, match=r"^the extractor 'rain' cannot be used: its factory raised RuntimeError; "
-    ):
+    with pytest.raises(ConfigurationError, match=r"extractor 'rain'.*RuntimeError"):
         providers.make("extractor", "rain", Settings())
     assert "no gpu" in caplog.records[0].cause
 
 
-def test_a_part_that_was_made_to_see_whether_it_can_be_is_the_one_that_is_used():
+def test_the_object_made_for_the_check_is_the_one_that_is_used():
     made = []
     mine = Provider(
         kind="embedder", name="mine", factory=lambda _: made.append(HashingEmbedder(name="mine")) or made[-1]
@@ -184,7 +182,7 @@ def test_a_configuration_error_of_a_factory_is_passed_on():
     assert providers.problem("embedder", "mine", Settings()) == "the embedder needs a key"
 
 
-def test_a_store_need_not_have_what_it_keeps_nothing_of():
+def test_a_store_may_lack_optional_protocols():
     providers = Providers([offer("store", "plain", Closing()), offer("store", "whole", SQLiteStore(Path("/nowhere")))])
     assert providers.problem("store", "plain", Settings()) is None
     assert providers.problem("store", "whole", Settings()) is None
@@ -201,7 +199,7 @@ def test_a_store_that_cannot_be_reached_now_can_be_chosen():
 
 
 class Extracting:
-    """An extractor that answers as told, and whose close does not wait."""
+    """An extractor with a given answer and a synchronous `close`."""
 
     name = "mine"
 
@@ -217,13 +215,13 @@ class Extracting:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
-    [(list, "^The extractor 'mine' returned list, not an Extraction; "), (lambda: 1 / 0, r"'mine' failed \(ZeroDiv")],
+    ("answer", "message"),
+    [(list, r"'mine'.*\blist\b.*Extraction"), (lambda: 1 / 0, r"'mine'.*ZeroDiv")],
 )
-async def test_an_extractor_fails_in_one_way_only_and_is_closed_whatever_its_close_is(answer, told):
+async def test_extractor_failures_are_processing_errors_and_a_synchronous_close_is_called(answer, message):
     extractor = Extracting(answer)
     engine = MemoryEngine(Settings(), extractor=extractor)
-    with pytest.raises(ProcessingError, match=told):
+    with pytest.raises(ProcessingError, match=message):
         await engine.extract("text")
     await engine.close()
     assert extractor.closed
@@ -234,7 +232,7 @@ class Stubborn(HashingEmbedder):
         raise RuntimeError("busy")
 
 
-async def test_a_part_that_does_not_close_keeps_no_other_open_and_is_logged(tmp_path, caplog):
+async def test_a_failing_close_is_logged_and_the_other_parts_are_closed(tmp_path, caplog):
     extractor = Extracting(lambda: 1 / 0)
     settings = Settings(store=f"sqlite://{tmp_path}/memory.db")
     engine = MemoryEngine(settings, embedder=Stubborn(), extractor=extractor)

@@ -1,4 +1,4 @@
-"""Answers are compact, errors carry their way out in the text, and schemas admit both."""
+"""Answers are compact, error texts name the next step, and schemas admit both."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, get_args
@@ -43,22 +43,22 @@ def error(**fields):
 
 
 @pytest.mark.parametrize("kind", get_args(ErrorType))
-def test_an_error_of_any_kind_has_a_next_step(kind):
+def test_an_error_of_any_type_suggests_a_next_step(kind):
     assert error(error_type=kind).suggestion.endswith(".")
 
 
-def test_an_error_that_knows_better_says_so():
+def test_a_specific_suggestion_replaces_the_default_one():
     assert error(suggestion="Buy a disk.").suggestion == "Buy a disk."
     assert "search_memory" in error(error_type="not_found", error_code="MEMORY_NOT_FOUND").suggestion
 
 
-def test_the_text_of_an_error_says_what_to_do_and_when_to_try_again():
+def test_the_text_of_an_error_has_its_suggestion_and_retry_delay():
     text = error_text(error(suggestion="Wait.", retry_after_seconds=4.2))
     assert text == "Error: No.\nWait. Retry in 5 seconds."
     assert error_text(error(suggestion="Wait.", retry_after_seconds=1)).endswith("Retry in 1 second.")
 
 
-def test_the_text_of_an_error_says_a_waiting_time_once():
+def test_the_text_of_an_error_states_the_retry_delay_once():
     said = error(message="Rate limit exceeded. Retry in 30 seconds.", suggestion="Wait.", retry_after_seconds=30)
     assert error_text(said) == "Error: Rate limit exceeded. Retry in 30 seconds.\nWait."
 
@@ -84,13 +84,13 @@ def test_values_of_the_user_are_not_shortened():
     assert answer("", Hive(message="", bees=[], about=about))["structuredContent"]["about"] == about
 
 
-def test_an_error_among_the_answers_is_one_for_clients_too():
+def test_an_error_response_becomes_an_error_result():
     made = answer("ignored", error())
     assert made["isError"] is True
     assert made["content"][0]["text"].startswith("Error: No.\n")
 
 
-def test_one_schema_admits_each_kind_of_answer_and_nothing_between():
+def test_one_schema_admits_each_kind_of_answer_and_no_mixture():
     schema = response_schema(Hive, Swarm, ErrorResponse)
     admits = Draft202012Validator(schema).is_valid
     hive, swarm = Hive(message="", bees=[Bee(name="a")]), Swarm(message="", bees=[], mood="calm", error_code="RAIN")
@@ -100,7 +100,7 @@ def test_one_schema_admits_each_kind_of_answer_and_nothing_between():
     assert not admits({"status": "success", "message": "", "bees": [{}]})
 
 
-def test_a_schema_is_flat_and_says_nothing_twice():
+def test_a_schema_has_no_references_and_no_descriptions():
     schema = response_schema(Hive, Swarm, ErrorResponse)
     assert schema["properties"]["status"] == {"type": "string", "enum": ["success", "degraded", "error"]}
     assert schema["properties"]["size"] == {"type": "integer"}
@@ -109,7 +109,7 @@ def test_a_schema_is_flat_and_says_nothing_twice():
 
 
 @pytest.mark.parametrize(("count", "words"), [(0, "0 bees"), (1, "1 bee"), (1234, "1,234 bees")])
-def test_a_number_has_its_noun_in_the_right_number(count, words):
+def test_a_noun_agrees_with_its_number(count, words):
     assert counted(count, "bee") == words
 
 

@@ -15,13 +15,13 @@ from zapomni_core.settings import (
 
 
 def rules(**given) -> dict[str, str]:
-    """What the model says about each key that is wrong."""
+    """The message for each invalid key."""
     with pytest.raises(ValidationError) as caught:
         Settings(**given)
     return {".".join(map(str, error["loc"])): error["msg"] for error in caught.value.errors()}
 
 
-def test_nothing_has_to_be_set():
+def test_every_setting_has_a_default():
     settings = Settings()
     assert (settings.store, settings.workspace, settings.log_level) == (None, "default", "WARNING")
     assert (settings.plugins.import_seconds, settings.plugins.start_seconds) == (5, 30)
@@ -32,7 +32,7 @@ def test_every_field_is_described(model: type[BaseModel]):
     assert [name for name, field in model.model_fields.items() if not field.description] == []
 
 
-def test_settings_do_not_change():
+def test_settings_are_immutable():
     with pytest.raises(ValidationError, match="frozen"):
         Settings().workspace = "other"
     with pytest.raises(ValidationError, match="frozen"):
@@ -81,7 +81,7 @@ def test_a_relative_path_of_sqlite_is_refused_and_the_right_form_shown(path):
 @pytest.mark.parametrize(
     "url", ["falkordb://", "falkordb://h:x/g", "falkordbs://u:hunter2@h:70000/g", "falkordb://h/a/b"]
 )
-def test_a_falkordb_that_cannot_be_one_is_refused(url):
+def test_an_invalid_falkordb_url_is_refused(url):
     problem = rules(store=url)["store"]
     assert "must" in problem
     assert "hunter2" not in problem
@@ -94,7 +94,7 @@ def test_a_store_must_be_a_url(value):
     assert "store" in rules(store=value)
 
 
-def test_a_password_shows_neither_in_an_error_nor_in_the_representation():
+def test_passwords_are_hidden_in_errors_and_representations():
     with pytest.raises(ValidationError) as caught:
         Settings(store="Postgresql://ann:hunter2@host/db", plugins={"mail": "hunter2"})
     assert "hunter2" not in str(caught.value)

@@ -16,12 +16,12 @@ from zapomni_core.testing import running, text_of
 def offering(*tools):
     """A plugin that offers these tools."""
 
-    class Guest:
+    class ToolPlugin:
         @hookimpl
         def zapomni_tools(self):
             return tools
 
-    return Guest()
+    return ToolPlugin()
 
 
 class City(BaseModel):
@@ -92,7 +92,7 @@ async def test_a_model_that_is_returned_becomes_structured_content():
     assert (await find.execute({}))["structuredContent"] == {"name": "Oslo", "country": "NO"}
 
 
-async def test_whatever_pydantic_can_write_as_json_can_be_returned():
+async def test_any_value_that_pydantic_serialises_can_be_returned():
     @tool
     async def when() -> dict:
         """Tell a time, an id and a set."""
@@ -122,17 +122,17 @@ async def test_a_parameter_may_have_a_name_that_pydantic_uses_itself():
 def test_args_need_no_blank_line_above_them():
     @tool
     async def terse(name: str) -> str:
-        """Greet somebody by name.
+        """Greet a person by name.
         Args:
             name: Whom to greet.
         """
         return name
 
-    assert terse.description == "Greet somebody by name."
+    assert terse.description == "Greet a person by name."
     assert terse.input_schema["properties"]["name"]["description"] == "Whom to greet."
 
 
-async def test_a_ready_result_is_let_through():
+async def test_a_tool_result_is_returned_unchanged():
     @tool(name="refuse_it", title="Refuse", timeout_seconds=5, annotations={"readOnlyHint": True})
     async def refuse() -> dict:
         """Refuse whatever is asked."""
@@ -152,20 +152,20 @@ async def test_a_value_that_only_the_type_refuses_is_reported_by_place_and_rule(
         """Visit a pair of numbers."""
         return ""
 
-    with pytest.raises(InvalidInputError, match=r"^pair\.1: Input should be a valid integer"):
+    with pytest.raises(InvalidInputError, match=r"^pair\.1: "):
         await visit.execute({"pair": [1, "secret"]})
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("def f(a: int): ...", "needs an async function: write 'async def f'"),
-        ("async def f(a): ...", "parameter 'a' needs a type"),
-        ("async def f(a: 'Moment'): ...", "a type is not known there: name 'Moment' is not defined"),
+        ("def f(a: int): ...", "async def f"),
+        ("async def f(a): ...", "parameter 'a'"),
+        ("async def f(a: 'Moment'): ...", "'Moment'"),
         ("async def f(*a: int): ...", "cannot be given by name"),
         ("async def f(**a: int): ...", "cannot be given by name"),
-        ("async def f(a: int, b: type(open)): ...", "parameter 'b' has a type that no client can send: Unable"),
-        ("async def f(a: int, b: __import__('typing').Callable[[], int]): ...", "parameter 'b' has a type that no"),
+        ("async def f(a: int, b: type(open)): ...", "parameter 'b'"),
+        ("async def f(a: int, b: __import__('typing').Callable[[], int]): ...", "parameter 'b'"),
     ],
 )
 def test_a_mistake_of_the_author_raises_where_the_tool_is_defined(source, message):
@@ -181,20 +181,20 @@ async def test_a_value_that_only_the_type_refuses_is_a_wrong_argument():
         """Remind of something later."""
         return ""
 
-    async with running(offering(remind), name="guest") as app:
+    async with running(offering(remind), name="sample") as app:
         error = (await app.call("remind", {"at": "soon"}))["structuredContent"]
     assert (error["error_type"], error["error_code"]) == ("validation", "INVALID_ARGUMENTS")
     assert error["message"].startswith("at: Input should be a valid datetime")
 
 
 @pytest.mark.parametrize("value", [b"\xff", {"picture": b"\xff"}, object()], ids=["bytes", "bytes within", "object"])
-async def test_a_result_that_is_not_json_cannot_be_sent(value, caplog):
+async def test_a_result_that_is_not_json_is_an_error(value, caplog):
     @tool
     async def picture() -> object:
         """Give a picture of something."""
         return value
 
-    async with running(offering(picture), name="guest") as app:
+    async with running(offering(picture), name="sample") as app:
         answer = await app.call("picture")
     assert text_of(answer).startswith("Error: The result of tool 'picture' is invalid.")
     assert [record.message for record in caplog.records] == ["invalid_result"]
@@ -234,7 +234,7 @@ async def test_enums_dates_and_models_are_described_by_plain_types_and_arrive_as
         },
         "days": {"type": "integer"},
     }
-    async with running(offering(plan), name="guest") as app:
+    async with running(offering(plan), name="sample") as app:
         given = {"unit": "C", "day": "2026-05-08T12:00:00Z", "city": '{"name": "Oslo"}', "days": None}
         assert (await app.call("plan", given))["structuredContent"] == {
             "unit": True,
@@ -255,7 +255,7 @@ async def test_all_values_that_only_their_types_refuse_are_reported_together():
 
 
 def test_a_model_that_contains_itself_is_refused_where_the_tool_is_made():
-    with pytest.raises(ContractError, match="@tool on 'grow': 'Branch' contains itself"):
+    with pytest.raises(ContractError, match=r"'grow'.*'Branch'"):
 
         @tool
         async def grow(branch: Branch) -> str:

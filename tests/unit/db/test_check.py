@@ -1,4 +1,4 @@
-"""Damage is found, wherever it is."""
+"""The check finds damage anywhere in the file."""
 
 from contextlib import closing
 
@@ -36,7 +36,7 @@ async def test_damage_is_found(store, path, statement, sentence):
 
 
 async def test_a_flipped_byte_in_a_text_is_found(store, path):
-    """SQLite itself does not notice."""
+    """SQLite's own integrity check does not notice it."""
     await put(store, sample_memory("an elephant never forgets"), "default")
     await store.close()
     path.write_bytes(path.read_bytes().replace(b"elephant never", b"elephant Never"))
@@ -45,7 +45,7 @@ async def test_a_flipped_byte_in_a_text_is_found(store, path):
     await again.close()
 
 
-async def test_many_problems_are_summed_up(store, path):
+async def test_many_problems_are_summarised(store, path):
     for number in range(30):
         await put(store, sample_memory(f"m {number}"), "default")
     with closing(apsw.Connection(str(path))) as connection:

@@ -1,4 +1,4 @@
-"""A file is looked at before it is trusted, and brought up to date step by step."""
+"""A file is checked before it is used as a store."""
 
 import threading
 from contextlib import closing
@@ -19,7 +19,7 @@ def columns(path, table):
         return [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
 
 
-async def test_an_older_store_is_refused_and_not_touched(store, path):
+async def test_an_older_store_is_refused_and_left_unchanged(store, path):
     await put(store, sample_memory("text"), "default")
     await store.close()
     with closing(apsw.Connection(str(path))) as connection:
@@ -32,7 +32,7 @@ async def test_an_older_store_is_refused_and_not_touched(store, path):
     assert path.read_bytes() == before
 
 
-def test_many_who_open_at_once_make_one_store(path):
+def test_concurrent_openers_create_one_store(path):
     databases = [Database(path, 30) for _ in range(8)]
     opening = [threading.Thread(target=lambda one=one: one.connect().close()) for one in databases]
     for thread in opening:
@@ -45,7 +45,7 @@ def test_many_who_open_at_once_make_one_store(path):
         assert connection.execute("SELECT count(*) FROM meta WHERE key = 'store'").get == 1
 
 
-async def test_a_newer_store_is_refused_and_not_touched(store, path):
+async def test_a_newer_store_is_refused_and_left_unchanged(store, path):
     await put(store, sample_memory("text"), "default")
     await store.close()
     with closing(apsw.Connection(str(path))) as connection:
@@ -80,7 +80,7 @@ async def test_a_store_that_becomes_newer_is_not_swept(store, path):
         await store._threads.write(purge.sweep, alone=True)
 
 
-async def test_a_database_of_another_program_is_refused_and_not_touched(store, path):
+async def test_a_database_of_another_program_is_refused_and_left_unchanged(store, path):
     path.parent.mkdir()
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("CREATE TABLE theirs(a)")
@@ -90,8 +90,8 @@ async def test_a_database_of_another_program_is_refused_and_not_touched(store, p
     assert path.read_bytes() == before
 
 
-async def test_a_file_without_anything_in_it_becomes_a_store(store, path):
-    """As when a process was killed while it made one."""
+async def test_an_empty_file_becomes_a_store(store, path):
+    """A process killed while creating a store leaves such a file."""
     path.parent.mkdir()
     path.touch()
     await put(store, sample_memory("text"), "default")
@@ -120,7 +120,7 @@ async def test_a_store_behind_a_symbolic_link_is_the_same_store(store, path, tmp
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data", "link.db"]
 
 
-async def test_a_store_that_cannot_be_opened_is_tried_again(store, path):
+async def test_opening_is_retried_after_a_failure(store, path):
     path.mkdir(parents=True)
     with pytest.raises(StoreUnavailableError, match="is a directory"):
         await store.stats("default")
@@ -128,8 +128,8 @@ async def test_a_store_that_cannot_be_opened_is_tried_again(store, path):
     assert (await store.stats("default")).memories == 0
 
 
-async def test_a_symbolic_link_that_leads_elsewhere_while_it_is_open_is_noticed(store, path, tmp_path):
-    """Whoever opens it now writes into the other file."""
+async def test_a_symbolic_link_that_changes_its_target_while_open_is_noticed(store, path, tmp_path):
+    """A process that opens it now writes into the other file."""
     await put(store, sample_memory("text"), "default")
     link = tmp_path / "current.db"
     link.symlink_to(path)
@@ -144,10 +144,8 @@ async def test_a_symbolic_link_that_leads_elsewhere_while_it_is_open_is_noticed(
 
 
 @pytest.mark.parametrize("opened", [0, 1], ids=["while it is examined", "while it is opened"])
-async def test_a_backup_that_takes_the_place_of_a_store_while_it_is_opened_is_noticed(
-    store, path, tmp_path, monkeypatch, opened
-):
-    """What was written into the old file then would be in no store."""
+async def test_a_restore_during_the_opening_of_a_store_is_noticed(store, path, tmp_path, monkeypatch, opened):
+    """Writes into the old file would be lost."""
     await put(store, sample_memory("old"), "default")
     await store.backup(tmp_path / "backup.db")
     await store.close()

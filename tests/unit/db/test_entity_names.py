@@ -1,4 +1,4 @@
-"""Names of entities: what makes two of them the same, and by what words they are found."""
+"""Names of entities: when two are equal, and which words find them."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The files of a store are its owner's, and on this machine."""
+"""The files of a store: permissions, paths and links."""
 
 import os
 import re
@@ -35,7 +35,7 @@ async def test_a_new_store_and_its_directories_are_for_its_owner_alone(store, pa
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-async def test_a_directory_that_is_there_keeps_its_mode(store, path):
+async def test_an_existing_directory_keeps_its_mode(store, path):
     path.parent.mkdir(mode=0o750)
     await put(store, sample_memory("text"), "default")
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o750
@@ -56,7 +56,7 @@ def make_loop(path):
     ],
     ids=["loop", "nul", "pipe", "name", "path"],
 )
-async def test_a_path_that_can_be_no_store_is_refused_in_a_sentence(tmp_path, name, make, said):
+async def test_a_path_that_cannot_be_a_store_is_refused_with_the_reason(tmp_path, name, make, said):
     make(tmp_path / name)
     store = SQLiteStore(tmp_path / name)
     with pytest.raises(StoreUnavailableError, match=said):
@@ -65,14 +65,14 @@ async def test_a_path_that_can_be_no_store_is_refused_in_a_sentence(tmp_path, na
     await store.close()
 
 
-async def test_a_name_as_long_as_sqlite_takes_is_taken(tmp_path):
+async def test_a_name_of_the_maximum_length_of_sqlite_is_accepted(tmp_path):
     store = SQLiteStore(tmp_path / ("n" * 247))
     await put(store, sample_memory("text"), "default")
     assert await store.check() == []
     await store.close()
 
 
-async def test_a_store_of_two_names_is_refused(store, path):
+async def test_a_store_with_two_hard_links_is_refused(store, path):
     """Each name would have a -wal of its own."""
     await put(store, sample_memory("text"), "default")
     await store.close()
@@ -80,7 +80,7 @@ async def test_a_store_of_two_names_is_refused(store, path):
     twin.hardlink_to(path)
     for name in (path, twin):
         refused = SQLiteStore(name)
-        with pytest.raises(StoreUnavailableError, match=r"hard link.*Delete the other name, or make a copy"):
+        with pytest.raises(StoreUnavailableError, match="hard link"):
             await refused.stats("default")
         await refused.close()
     twin.unlink()
@@ -89,7 +89,7 @@ async def test_a_store_of_two_names_is_refused(store, path):
     await again.close()
 
 
-async def test_a_store_opens_where_it_was_named_whatever_the_working_directory_is_later(tmp_path, monkeypatch):
+async def test_a_relative_path_is_resolved_before_the_working_directory_changes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     store = SQLiteStore(Path("memory.db"))
     (tmp_path / "elsewhere").mkdir()
@@ -99,7 +99,7 @@ async def test_a_store_opens_where_it_was_named_whatever_the_working_directory_i
     assert (tmp_path / "memory.db").exists()
 
 
-async def test_a_store_whose_other_name_was_left_by_a_restore_that_was_cut_short_is_opened(store, path):
+async def test_a_store_opens_although_an_interrupted_restore_left_a_second_name(store, path):
     await put(store, sample_memory("text"), "default")
     await store.close()
     name_before(path).hardlink_to(path)

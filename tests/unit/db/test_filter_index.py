@@ -1,4 +1,4 @@
-"""A memory is found by what its metadata hold, as far as that can be asked for."""
+"""Filters find a memory by the values of its metadata."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a caller may ask a search to be narrowed to."""
+"""Validation of search filters."""
 
 import json
 from datetime import UTC, datetime
@@ -42,9 +42,9 @@ def test_an_object_asks_for_each_value_in_it():
 
 
 def test_a_number_that_json_cannot_hold_is_refused():
-    with pytest.raises(InvalidInputError, match=r"^filters\.size must not be a number of thousands of digits$"):
+    with pytest.raises(InvalidInputError, match=r"^filters\.size "):
         parse_filter({"size": 10**5000})
-    with pytest.raises(InvalidInputError, match=r"^asked\.size must not be a number of thousands of digits$"):
+    with pytest.raises(InvalidInputError, match=r"^asked\.size "):
         parse_metadata_filter("asked", {"size": [1, -(10**5000)]})
 
 
@@ -58,9 +58,9 @@ def test_a_day_covers_the_whole_day_and_a_time_without_a_zone_is_utc():
 
 def test_more_than_a_hundred_tags_and_keys_are_refused():
     many = {"tags": ["a", "b"]} | {f"key {number}": 1 for number in range(99)}
-    with pytest.raises(InvalidInputError, match="filters must not have more than 100 tags and keys"):
+    with pytest.raises(InvalidInputError, match=r"^filters .*\b100\b"):
         parse_filter(many)
-    with pytest.raises(InvalidInputError, match="asked must not have more than 100 tags and keys"):
+    with pytest.raises(InvalidInputError, match=r"^asked .*\b100\b"):
         parse_metadata_filter("asked", many)
 
 
@@ -98,13 +98,13 @@ def test_a_wrong_filter_is_refused_by_name(filters):
 
 @pytest.mark.parametrize("key", ["tags", "source", "author", "conversation", "kind", "project"])
 @pytest.mark.parametrize("value", ["half \ud800", ["whole", "\udfff"]], ids=ascii)
-def test_half_a_surrogate_pair_is_refused_by_field_and_rule(key, value):
+def test_a_lone_surrogate_is_refused_with_field_and_rule(key, value):
     with pytest.raises(InvalidInputError, match=rf"^filters\.{key} must not contain lone surrogates"):
         parse_filter({key: value})
 
 
 @pytest.mark.parametrize("key", ["tags", "project"])
-def test_half_a_surrogate_pair_is_refused_under_the_name_of_its_argument(key):
+def test_a_lone_surrogate_is_refused_with_the_name_of_the_argument(key):
     with pytest.raises(InvalidInputError, match=rf"^asked\.{key} must not contain lone surrogates"):
         parse_metadata_filter("asked", {key: "\udcff"})
 

@@ -1,4 +1,4 @@
-"""The graph in the tables of the file: what the contract cannot see."""
+"""The graph in SQLite: behaviour that the contract does not cover."""
 
 import asyncio
 from contextlib import closing
@@ -32,7 +32,7 @@ def change(path, statement):
         connection.execute(statement).fetchall()
 
 
-async def test_nothing_of_a_purged_memory_is_left_in_the_files(store, path):
+async def test_purging_leaves_no_trace_of_the_graph_in_the_files(store, path):
     text = f"{SECRET} sings"
     gone = await mention(store, text, SECRET)
     await mention(store, "Ada stays", "Ada")
@@ -44,7 +44,7 @@ async def test_nothing_of_a_purged_memory_is_left_in_the_files(store, path):
         assert not [word for word in (b"xanthippe", b"quux") if word in kept], file
 
 
-async def test_hidden_entities_take_no_place_from_those_that_are_found(store):
+async def test_hidden_entities_do_not_count_towards_the_limit(store):
     hidden = [NewEntity(name=f"Person {number}", type="person", spans=()) for number in range(1100)]
     many = sample_memory("all of them", extraction=Extraction(extractor="x", entities=tuple(hidden)))
     gone = (await put(store, many)).memory_id
@@ -54,7 +54,7 @@ async def test_hidden_entities_take_no_place_from_those_that_are_found(store):
         assert [one.name for one, _ in await store.graph.find(WORKSPACE, text, 5)] == ["Person Zoe"]
 
 
-async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store):
+async def test_a_hub_reads_only_its_limit_and_returns_its_strongest_relations(store):
     names = [f"Friend {number}" for number in range(1500)]
     text = "Ada " + " ".join(names)
     entities = tuple(NewEntity(name=name, type="person", spans=()) for name in ("Ada", *names))
@@ -71,7 +71,7 @@ async def test_a_hub_costs_no_more_than_its_limit_and_gives_its_strongest(store)
     assert len(await relations_of(store, "Friend 3", depth=2, limit=20)) == 20
 
 
-async def test_relations_that_are_met_from_both_ends_take_no_place_of_others(store):
+async def test_a_relation_reached_from_both_ends_counts_once_towards_the_limit(store):
     names = [f"Friend {number}" for number in range(6)]
     for one, other in combinations(names, 2):
         await extract(store, one, "knows", other)
@@ -82,7 +82,7 @@ async def test_relations_that_are_met_from_both_ends_take_no_place_of_others(sto
     assert len(await relations_of(store, "Friend 0", depth=2, limit=99)) == 16
 
 
-async def test_only_the_newest_evidence_is_given(store):
+async def test_only_the_newest_evidence_is_returned(store):
     ids = [await extract(store, "Ada", "knows", "Grace") for _ in range(12)]
     await delete(store, ids[-1])
     ((_, known),) = await relations_of(store, "Ada")
@@ -131,7 +131,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("statement", DAMAGE, ids=range(len(DAMAGE)))
-async def test_damage_to_the_graph_is_noticed(store, path, statement):
+async def test_damage_to_the_graph_is_detected(store, path, statement):
     await extract(store, "Ada", "knows", "Grace")
     assert await store.check() == []
     await store.close()
@@ -159,7 +159,7 @@ async def test_two_extractors_that_name_a_place_name_one_place(store):
     assert await store.check() == []
 
 
-async def test_impossible_names_and_workspaces_have_no_entities(store):
+async def test_invalid_names_and_workspaces_have_no_entities(store):
     await mention(store, "Ada", "Ada")
     for workspace, name in ((WORKSPACE, "\ud800"), ("\ud800", "Ada"), (WORKSPACE, "0" * 32), (WORKSPACE, "zz")):
         assert await store.graph.entities(workspace, [name]) == []

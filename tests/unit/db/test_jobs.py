@@ -1,4 +1,4 @@
-"""Jobs in the file: old ones are forgotten, a clock that is set back holds none up, and many make nothing slower."""
+"""Jobs in SQLite: cleanup of old jobs, clocks that are set back, and indexes."""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ FIVE_HOURS_AHEAD = NOON + timedelta(hours=5)
 
 @pytest.fixture
 def set_clock(monkeypatch):
-    """Lets the queue take a moment for now."""
+    """Set the clock of the queue."""
 
     def to(moment):
         monkeypatch.setattr("zapomni_db.sqlite.jobs.now", lambda: int(moment.timestamp() * 1_000_000))
@@ -38,7 +38,7 @@ async def finish(store, count, lease=60):
         await store.jobs.finish(job.id, "me", {})
 
 
-async def test_jobs_that_were_done_a_week_ago_are_forgotten_bit_by_bit(store, path):
+async def test_jobs_done_a_week_ago_are_removed_in_batches(store, path):
     await finish(store, 3)
     for number, age in ((1, timedelta(days=7)), (2, timedelta(days=7, minutes=-5))):
         microseconds = age // timedelta(microseconds=1)
@@ -47,7 +47,7 @@ async def test_jobs_that_were_done_a_week_ago_are_forgotten_bit_by_bit(store, pa
     assert [number for (number,) in execute(path, "SELECT id FROM job ORDER BY id")] == [2, 3, 4]
 
 
-async def test_jobs_that_failed_are_never_forgotten_by_themselves(store, path):
+async def test_failed_jobs_are_never_removed_automatically(store, path):
     await store.jobs.enqueue("default", [NewJob(kind="read")])
     job = await store.jobs.claim(WORKSPACE, ["read"], "me", 60)
     await store.jobs.fail(job.id, "me", "no", None)
@@ -56,7 +56,7 @@ async def test_jobs_that_failed_are_never_forgotten_by_themselves(store, path):
     assert await store.jobs.counts("default") == JobCounts(done=1, failed=1)
 
 
-async def test_looking_for_jobs_writes_nothing(store, path):
+async def test_polling_for_jobs_writes_nothing(store, path):
     await finish(store, 1)
     before = path.with_name("memory.db-wal").stat().st_mtime_ns
     for _ in range(3):
@@ -65,7 +65,7 @@ async def test_looking_for_jobs_writes_nothing(store, path):
     assert path.with_name("memory.db-wal").stat().st_mtime_ns == before
 
 
-async def test_a_clock_that_is_set_back_holds_no_job_up(store, set_clock):
+async def test_a_clock_that_is_set_back_delays_no_job(store, set_clock):
     set_clock(FIVE_HOURS_AHEAD)
     kept = await store.jobs.enqueue("default", [NewJob(kind="read"), NewJob(kind="read")])
     set_clock(NOON)
@@ -97,7 +97,7 @@ async def test_the_lease_of_a_worker_that_died_before_the_clock_was_set_back_end
     assert (await store.jobs.claim(WORKSPACE, ["read"], "me", 60)).id == job.id
 
 
-async def test_a_date_stays_when_the_clock_is_set_back(store, set_clock):
+async def test_a_due_date_stays_when_the_clock_is_set_back(store, set_clock):
     set_clock(FIVE_HOURS_AHEAD)
     date = FIVE_HOURS_AHEAD + timedelta(hours=3)
     await store.jobs.enqueue("default", [NewJob(kind="read", not_before=date)])

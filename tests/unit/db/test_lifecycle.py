@@ -17,12 +17,12 @@ from zapomni_db.sqlite import SQLiteStore
 
 
 def open_files():
-    """What the descriptors of this process lead to."""
+    """The targets of the file descriptors of this process."""
     return {str(one.resolve()) for one in Path("/proc/self/fd").iterdir()}
 
 
 def store_threads():
-    """The threads of stores; those of others come and go as they like."""
+    """The threads of stores, without those of other libraries."""
     return [thread for thread in threading.enumerate() if thread.name in ("zapomni-reader", "zapomni-writer")]
 
 
@@ -56,7 +56,7 @@ async def test_a_store_that_cannot_be_opened_leaves_no_descriptor(store, path):
     assert not any(str(path.parent) in name for name in open_files()), kept
 
 
-async def test_a_closed_store_says_so(store):
+async def test_using_a_closed_store_raises(store):
     await store.stats("default")
     await store.close()
     await store.close()

@@ -1,4 +1,4 @@
-"""The lock keeps others out where files can be locked, and its note says how far a store was written."""
+"""The lock excludes other processes where files can be locked; its note records how far the store was written."""
 
 import errno
 import sys
@@ -11,7 +11,7 @@ from zapomni_db.sqlite.lock import LockFile, Note
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
 
 
-def test_a_lock_that_is_held_is_reported_after_the_wait(tmp_path):
+def test_a_held_lock_is_reported_after_the_wait(tmp_path):
     first, second = LockFile(tmp_path / "memory.db"), LockFile(tmp_path / "memory.db")
     with first.hold(), pytest.raises(StoreUnavailableError), second.hold(0):
         pytest.fail("two hold it at once")
@@ -33,7 +33,7 @@ def test_without_file_locks_no_writer_waits(tmp_path, monkeypatch, patience):
     lock.close()
 
 
-def test_a_note_is_the_last_one_that_was_written_whatever_stood_there(tmp_path):
+def test_reading_the_note_returns_the_last_one_written(tmp_path):
     lock = LockFile(tmp_path / "memory.db")
     assert lock.read_note() is None
     for note in (Note("a" * 32, 1234), Note("b" * 32, 5), Note("b" * 32, 6)):

@@ -1,4 +1,4 @@
-"""What was purged is in no file any more."""
+"""Purged content is in none of the files."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ from zapomni_db.sqlite import store as store_module
 
 
 def traces(path, secret):
-    """How often each file of the store holds the secret, in any way that it could be written."""
+    """How often each file of the store holds the secret, in any encoding."""
     ways = (secret.encode(), secret.upper().encode(), secret.encode("utf-16-le"))
     counted = Counter()
     for file in path.parent.iterdir():
@@ -43,7 +43,7 @@ def secretive(number, chance):
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_no_trace_is_left_of_what_was_purged(store, path, seed):
+async def test_purging_leaves_no_trace_in_the_files(store, path, seed):
     chance = random.Random(seed)
     secrets = []
     for number in range(80):
@@ -61,7 +61,7 @@ async def test_no_trace_is_left_of_what_was_purged(store, path, seed):
     assert (await store.stats("default")).memories == 60
 
 
-async def test_a_sweep_that_was_cut_short_is_made_up_for(store, path):
+async def test_an_interrupted_sweep_is_completed_later(store, path):
     added = await put(store, sample_memory("zqsecret"), "default")
     await delete(store, added.memory_id, "default")
     await store._threads.write(lambda connection: purge.purge(connection, "default", [added.memory_id]))
@@ -82,8 +82,8 @@ async def test_a_memory_deleted_before_its_replacement_was_purged_counts_from_it
 
 
 @contextmanager
-def somebody_reading(path):
-    """Another connection that reads at one moment until the end."""
+def reader_open(path):
+    """Another connection with a read transaction that stays open until the end."""
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute("BEGIN; SELECT count(*) FROM memory").fetchall()
         yield lambda: connection.execute("COMMIT")
@@ -92,7 +92,7 @@ def somebody_reading(path):
 async def test_a_purge_continues_until_no_reader_sees_the_old_file(store, path):
     added = await put(store, sample_memory("zqsecret"), "default")
     await delete(store, added.memory_id, "default")
-    with somebody_reading(path) as end:
+    with reader_open(path) as end:
         purging = asyncio.create_task(store.purge("default", [added.memory_id]))
         await put(store, sample_memory("others go on"), "default")
         assert not (await asyncio.wait([purging], timeout=0.5))[0]
@@ -101,11 +101,11 @@ async def test_a_purge_continues_until_no_reader_sees_the_old_file(store, path):
     assert traces(path, "zqsecret") == {}
 
 
-async def test_a_purge_that_cannot_end_says_what_is_left(store, path, monkeypatch):
+async def test_a_purge_that_cannot_finish_reports_remaining_traces(store, path, monkeypatch):
     monkeypatch.setattr(store_module, "SWEEP_SECONDS", 0.3)
     added = await put(store, sample_memory("zqsecret"), "default")
     await delete(store, added.memory_id, "default")
-    with somebody_reading(path), pytest.raises(StoreUnavailableError, match="traces of it stay in the files"):
+    with reader_open(path), pytest.raises(StoreUnavailableError, match="traces"):
         await store.purge("default", [added.memory_id])
     assert await store.purge("default", []) == 0
     assert traces(path, "zqsecret") == {}

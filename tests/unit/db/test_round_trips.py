@@ -1,4 +1,4 @@
-"""Whatever is kept comes back, by id, by word and by chunk."""
+"""A stored memory comes back by id, by word and by chunk."""
 
 import itertools
 from datetime import UTC

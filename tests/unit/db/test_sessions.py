@@ -1,4 +1,4 @@
-"""Sessions in the file: their order by a clock that goes back, their damage, and documents by the hundred."""
+"""Sessions in SQLite: order with a clock that goes back, damage, and many documents."""
 
 import asyncio
 from contextlib import closing
@@ -35,7 +35,7 @@ def execute(path, statement):
 
 
 @pytest.mark.parametrize(("statement", "sentence"), DAMAGE.values(), ids=DAMAGE)
-async def test_damage_is_found(store, path, statement, sentence):
+async def test_damage_is_detected(store, path, statement, sentence):
     await say(store, "said")
     await write(store, "written", [1.0, -1.0])
     assert await store.check() == []
@@ -55,7 +55,7 @@ async def test_messages_keep_their_order_when_the_clock_goes_back(store, monkeyp
     ]
 
 
-async def test_no_trace_is_left_of_a_message_and_a_vector_that_were_purged(store, path):
+async def test_purging_leaves_no_trace_of_messages_and_vectors(store, path):
     secret = "zqsecre!"  # as two numbers, neither is too large
     chunk = sample_chunk(f"{secret} text", terms=(secret,))
     memory = sample_memory(f"{secret} text", chunk, metadata={secret: secret}, key="")
@@ -96,7 +96,7 @@ async def test_filters_are_answered_by_an_index(store, path, statement, indexes)
 
 @pytest.fixture
 async def many(store):
-    """More documents than are compared at once, of two kinds, and their vectors."""
+    """More documents of two kinds than one block of the comparison holds, and their vectors."""
     vectors = np.random.default_rng(11).standard_normal((500, 256)).astype(np.float32)
     adding = (
         store.sessions.add_document(
@@ -126,7 +126,7 @@ async def test_a_filter_narrows_many_documents_before_the_cut(store, many):
     assert await near(store, vector, 25, wanted) == [f"d{number}" for number in thirds[np.argsort(-cosines)[:25]]]
 
 
-async def test_as_many_as_are_asked_for_come(store, many):
+async def test_the_requested_number_of_documents_is_returned(store, many):
     found = await store.sessions.nearest_documents("default", many[7], len(many) + 1, NO_FILTER)
     assert len(found) == len(many)
     assert found[0][0].text == "d7"
@@ -140,7 +140,7 @@ async def test_other_sessions_do_not_matter(store):
     assert await near(store, [1.0, 0.0], wanted=Filter(date_from=LONG_AGO), workspace="elsewhere") == []
 
 
-async def test_new_vectors_of_texts_leave_the_callers_own_alone(store):
+async def test_replacing_text_vectors_keeps_the_vectors_of_callers(store):
     await write(store, "here", [1.0, 0.0])
     assert await near(store, [1.0, 0.0]) == ["here"]
     await refill(store, ANOTHER)
@@ -165,7 +165,7 @@ async def test_messages_of_many_sessions_at_once_have_their_order_in_each(store)
 
 
 @pytest.mark.parametrize(("text", "role"), [("bad \ud800", "user"), ("bad role", "\ud800")])
-async def test_a_bad_message_among_good_ones_fails_alone_and_takes_no_place(store, text, role):
+async def test_an_invalid_message_among_valid_ones_fails_alone_and_uses_no_position(store, text, role):
     session = str(uuid4())
     calls = [said(store, session, "first"), said(store, session, text, role), said(store, session, "second")]
     first, bad, second = await asyncio.gather(*calls, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Any text is a term, and is found as exactly what it was."""
+"""Any text can be a term and is found exactly."""
 
 from contextlib import closing
 

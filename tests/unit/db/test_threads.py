@@ -19,7 +19,7 @@ from zapomni_db.sqlite.add import add
 
 @contextmanager
 def lock_held(path):
-    """As another process holds it."""
+    """Hold the write lock as another process would."""
     descriptor = os.open(f"{path}.lock", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
@@ -30,19 +30,19 @@ def lock_held(path):
 
 @pytest.fixture
 async def opened(store):
-    """The store with a memory in it, so that nothing is to be made any more."""
+    """The store with one memory, so its file and tables exist."""
     await put(store, sample_memory("first"), "default")
     return store
 
 
 async def submit(*calls):
-    """Start calls, and let each come to where it waits."""
+    """Start calls and let each reach the point where it waits."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     await asyncio.sleep(0)
     return tasks
 
 
-async def test_a_bad_memory_among_good_ones_fails_alone(opened, path):
+async def test_an_invalid_memory_among_valid_ones_fails_alone(opened, path):
     texts = ["good 1", "bad \ud800", "good 2"]
     with lock_held(path):
         tasks = await submit(*(put(opened, sample_memory(text), "default") for text in texts))
@@ -146,7 +146,7 @@ async def test_reading_goes_on_while_another_process_writes(opened, path):
         await other.close()
 
 
-async def test_who_gives_up_while_waiting_has_written_nothing(opened, path):
+async def test_a_write_cancelled_while_it_waits_writes_nothing(opened, path):
     with lock_held(path):
         (task,) = await submit(put(opened, sample_memory("given up"), "default"))
         task.cancel()
@@ -157,7 +157,7 @@ async def test_who_gives_up_while_waiting_has_written_nothing(opened, path):
 
 
 def held_up(work):
-    """Work that says when it is begun, and goes on when it may."""
+    """Work that signals when it starts and waits for permission to continue."""
     begun, go_on = threading.Event(), threading.Event()
 
     def slowly(connection):
@@ -168,7 +168,7 @@ def held_up(work):
     return slowly, begun, go_on
 
 
-async def test_who_gives_up_while_it_is_written_has_written_all_of_it(opened):
+async def test_a_write_cancelled_while_it_runs_is_written_completely(opened):
     slowly, begun, go_on = held_up(partial(add, workspace="default", memory=sample_memory("begun")))
     (task,) = await submit(opened._threads.write(slowly))
     await asyncio.to_thread(begun.wait, 30)
@@ -190,7 +190,7 @@ async def test_a_write_that_has_begun_is_waited_for_without_a_limit(opened, path
     await impatient.close()
 
 
-async def test_closing_does_what_was_asked_before(opened, path):
+async def test_closing_completes_pending_writes(opened, path):
     tasks = await submit(*(put(opened, sample_memory(f"m {n}"), "default") for n in range(20)))
     await opened.close()
     assert {added.outcome for added in await asyncio.gather(*tasks)} == {"stored"}
@@ -199,7 +199,7 @@ async def test_closing_does_what_was_asked_before(opened, path):
     await again.close()
 
 
-async def test_closing_does_not_wait_for_ever_for_a_process_that_hangs(opened, path):
+async def test_closing_does_not_wait_forever_for_a_hanging_process(opened, path):
     impatient = SQLiteStore(path, patience=0.05)
     await impatient.stats("default")
     with lock_held(path):

@@ -1,4 +1,4 @@
-"""When relations were true, from what is said of them."""
+"""Validity periods of relations, computed from statements."""
 
 from itertools import permutations
 
@@ -12,12 +12,12 @@ BERLIN, PARIS, ROME = 1, 2, 3
 
 
 def read(relation, since=None, until=None, timestamp=None, memory=1, **fields):
-    """An extractor read it in a memory that was kept at 1000 and later."""
+    """A statement extracted from a memory stored at 1000 or later."""
     return Statement(relation, since, until, timestamp, 1000 + memory, memory, memory, **fields)
 
 
 def stated(relation, at, since=None, until=None, timestamp=None, **fields):
-    """An agent stated it."""
+    """A statement by an agent."""
     return Statement(relation, since, until, timestamp, 0, at, at, stated_at=at, **fields)
 
 
@@ -151,7 +151,7 @@ def seen(statements):
 
 
 @given(STATEMENTS, st.randoms())
-def test_the_order_of_arrival_never_counts(statements, chance):
+def test_the_order_of_arrival_does_not_matter(statements, chance):
     assert seen(chance.sample(statements, len(statements))) == seen(statements)
 
 

@@ -1,4 +1,4 @@
-"""Texts, JSON and moments come out of the file as they went in."""
+"""Texts, JSON and moments are stored without loss."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -69,7 +69,7 @@ def test_byte_offsets_cut_the_same_as_characters(text, data):
     assert text.encode()[offsets[start] : offsets[end]].decode() == text[start:end]
 
 
-def test_a_digest_knows_where_one_part_ends():
+def test_a_digest_depends_on_the_boundaries_of_its_parts():
     assert values.digest(b"ab", b"c") != values.digest(b"a", b"bc")
 
 
@@ -94,5 +94,5 @@ def test_later_ids_sort_later(moment, later):
     assert new_id(moment) < new_id(moment + later)
 
 
-def test_no_two_of_one_moment_are_alike():
+def test_ids_of_the_same_moment_differ():
     assert len({new_id(1) for _ in range(1000)}) == 1000

@@ -1,4 +1,4 @@
-"""The nearest by signs, whatever the dimension and the mask."""
+"""The nearest rows by sign bits, for any dimension and mask."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_a_vector_without_length_is_near_to_nothing():
     assert stored.cosines(vectors, np.array([0.6, 0.8], np.float32)) == pytest.approx([0, 1])
 
 
-def test_every_number_of_half_precision_is_read_as_what_it_is():
+def test_every_half_precision_number_is_decoded_exactly():
     everything = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     finite = everything[np.isfinite(everything)]
     assert np.array_equal(stored.read_vectors(finite.tobytes(), 1)[0], finite.astype(np.float32))

@@ -1,4 +1,4 @@
-"""A search of a store that follows what others write finds what a new store finds."""
+"""A store that follows the writes of others finds the same as a newly opened one."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ DAY = datetime(2023, 5, 8, tzinfo=UTC)
 
 
 async def everything(store):
-    """Whatever a store proposes, and what it says of it."""
+    """All candidates of a store with their details."""
     proposed = await ask(store, "even odd", workspace="here", by_terms=1000, by_vector=1000)
     return proposed, await store.chunks("here", [one.chunk for one in proposed.found])
 

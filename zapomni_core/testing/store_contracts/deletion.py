@@ -21,7 +21,7 @@ from zapomni_db.store import MemoryStore
 
 
 class ForgettingContract(ListingContract):
-    """Nothing is lost but what was purged."""
+    """The contract of a store on replacing, deleting, restoring and purging."""
 
     async def test_replacing_takes_the_old_one_out_of_the_search_and_links_both(self, store: MemoryStore) -> None:
         old = await put(store, sample_memory("old"))
@@ -59,7 +59,7 @@ class ForgettingContract(ListingContract):
     async def test_a_correction_that_was_deleted_and_comes_again_replaces_again(
         self, store: MemoryStore, is_restored: bool
     ) -> None:
-        """Whether or not what it corrected was brought back in the meantime."""
+        """It does so whether or not the corrected memory was restored in the meantime."""
         old = await put(store, sample_memory("old"))
         correction = sample_memory("new", replaces=old.memory_id)
         first = await put(store, correction)

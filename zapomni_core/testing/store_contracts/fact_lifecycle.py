@@ -24,11 +24,11 @@ from zapomni_core.testing.store_contracts.facts import (
     MYSQL,
     OWNERS,
     POSTGRES,
+    relations_by_triple,
     replaced_by,
     snapshot,
     state,
     stated,
-    told,
 )
 from zapomni_core.testing.store_contracts.store import StoreContract
 from zapomni_db.records import STATED, Added, Extraction
@@ -98,7 +98,7 @@ class FactLifecycleContract(StoreContract):
         text = "Hello. IGOR  owns the parser! Lena too."
         added = await replaced_by(store, old, text)
         assert (added.facts_moved, added.facts_dropped) == (2, 1)
-        found = await told(store, "parser")
+        found = await relations_by_triple(store, "parser")
         assert {name: one.valid_from for name, one in found.items()} == {
             "Igor owns parser": MAY,
             "Lena owns parser": None,

@@ -78,14 +78,14 @@ async def replaced_by(store: Graphed, old: str, text: str, **fields: Any) -> Add
     return await put(store, sample_memory(text, replaces=old, **fields))
 
 
-async def told(store: Graphed, name: str, **wanted: Any) -> dict[str, Relation]:
-    """The relations around a name, by their triples."""
+async def relations_by_triple(store: Graphed, name: str, **wanted: Any) -> dict[str, Relation]:
+    """The relations around a name, keyed by their triple as text."""
     found = await relations_of(store, name, **wanted)
     return {f"{one.subject.name} {one.type} {one.object.name}": one for _, one in found}
 
 
 async def snapshot(store: Graphed) -> Sequence[Any]:
-    """All that can be seen of the graph."""
+    """The facts and counts of the graph."""
     return await store.graph.facts(WORKSPACE), await store.graph.counts(WORKSPACE)
 
 
@@ -137,7 +137,7 @@ class FactContract(StoreContract):
         ada = await the(store, "Ada Lovelace")
         text = "Ada Lovelace wrote the notes. She was a countess."
         memory_id = await stated(store, text, replace(IGOR, subject=ada.id, relation="wrote", object="notes"))
-        relation = (await told(store, "Ada Lovelace"))["Ada Lovelace wrote notes"]
+        relation = (await relations_by_triple(store, "Ada Lovelace"))["Ada Lovelace wrote notes"]
         assert relation.subject.id == ada.id
         assert relation.evidence[0].quote == "Ada Lovelace wrote the notes."
         there = await put(store, sample_memory(text), "elsewhere")
@@ -313,7 +313,7 @@ class FactContract(StoreContract):
         correction = await add(store, "Since May, the project uses Postgres")
         assert (await state(store, correction, replace(POSTGRES, since=MAY, replaces=True)))[:3] == (1, 0, 1)
         assert await triples(store, "Project") == ["Project uses Postgres"]
-        history = await told(store, "Project", ended=True)
+        history = await relations_by_triple(store, "Project", ended=True)
         old, new = history["Project uses MySQL"], history["Project uses Postgres"]
         assert (old.valid_from, old.valid_until, old.ended_by) == (None, MAY, correction)
         assert (new.valid_from, new.valid_until, new.ended_by) == (MAY, None, None)
@@ -324,12 +324,12 @@ class FactContract(StoreContract):
     async def test_without_a_date_the_others_end_now_or_at_the_timestamp(self, store: Graphed) -> None:
         first = await stated(store, "MySQL", replace(MYSQL, since=LONG_AGO))
         dated = await stated(store, "Postgres", replace(POSTGRES, replaces=True), when=MAY)
-        old = (await told(store, "Project", ended=True))["Project uses MySQL"]
+        old = (await relations_by_triple(store, "Project", ended=True))["Project uses MySQL"]
         assert (old.valid_from, old.valid_until, old.ended_by) == (LONG_AGO, MAY, dated)
         oracle = replace(MYSQL, object="Oracle", replaces=True)
         before = (await kept(store, first)).created_at
         await stated(store, "Oracle", oracle)
-        ended = (await told(store, "Project", ended=True))["Project uses Postgres"]
+        ended = (await relations_by_triple(store, "Project", ended=True))["Project uses Postgres"]
         assert ended.valid_until is not None
         assert ended.valid_until > before
         assert await triples(store, "Project") == ["Project uses Oracle"]
@@ -337,7 +337,7 @@ class FactContract(StoreContract):
     async def test_a_replacing_fact_ends_what_began_later_at_its_begin(self, store: Graphed) -> None:
         await stated(store, "MySQL", replace(MYSQL, since=AUGUST))
         await stated(store, "Postgres", replace(POSTGRES, since=MAY, replaces=True))
-        old = (await told(store, "Project", ended=True))["Project uses MySQL"]
+        old = (await relations_by_triple(store, "Project", ended=True))["Project uses MySQL"]
         assert (old.valid_from, old.valid_until) == (AUGUST, AUGUST)
         for at in (LONG_AGO, MAY, AUGUST, FAR_AHEAD):
             assert "Project uses MySQL" not in await triples(store, "Project", at=at)
@@ -352,7 +352,7 @@ class FactContract(StoreContract):
         over = replace(MYSQL, since=LONG_AGO, until=AUGUST)
         await stated(store, "MySQL", over)
         assert (await state(store, await add(store, "x"), replace(POSTGRES, since=MAY, replaces=True))).ended == 0
-        history = await told(store, "Project", ended=True)
+        history = await relations_by_triple(store, "Project", ended=True)
         assert history["Project uses MySQL"].valid_until == AUGUST
 
     async def test_within_a_call_those_that_replace_come_last(self, store: Graphed) -> None:
@@ -368,7 +368,7 @@ class FactContract(StoreContract):
         back = await add(store, "MySQL again")
         assert (await state(store, back, replace(MYSQL, replaces=True)))[:3] == (0, 1, 1)
         assert await triples(store, "Project") == ["Project uses MySQL"]
-        ended = (await told(store, "Project", ended=True))["Project uses Postgres"]
+        ended = (await relations_by_triple(store, "Project", ended=True))["Project uses Postgres"]
         assert ended.ended_by == back
 
     async def test_a_stated_fact_replaces_what_an_extractor_read_whatever_its_date(self, store: Graphed) -> None:

@@ -375,24 +375,24 @@ class GraphStoreContract(FactContract, FactLifecycleContract, TimelineContract, 
             await names("\ud800")
 
     async def test_another_store_answers_every_question_from_now(self, store: Graphed, other: Graphed) -> None:
-        """Earlier calls and their answers change nothing."""
+        """Earlier calls and their answers have no effect."""
 
-        async def told() -> tuple[Any, ...]:
+        async def answers() -> tuple[Any, ...]:
             found = await other.graph.find(WORKSPACE, "Ada", 9)
             (_, unread), counts = await other.graph.unread(WORKSPACE, "x", 9), await other.graph.counts(WORKSPACE)
             entities = await other.graph.entities(WORKSPACE, ["Ada"])
             return len(entities), len(found), unread, counts.entities, await triples(other, "Ada")
 
-        assert await told() == (0, 0, 0, 0, [])
+        assert await answers() == (0, 0, 0, 0, [])
         memory = await extract(store, "Ada", "knows", "Grace")
-        assert await told() == (1, 1, 1, 2, ["Ada knows Grace"])
+        assert await answers() == (1, 1, 1, 2, ["Ada knows Grace"])
         assert [one.name for one in await other.graph.entities_of(WORKSPACE, memory)] == ["Ada", "Grace"]
         assert await other.graph.reading(WORKSPACE, memory, "x") is None
         await store.graph.record(WORKSPACE, memory, Extraction(extractor="x"))
-        assert await told() == (1, 1, 0, 2, ["Ada knows Grace"])
+        assert await answers() == (1, 1, 0, 2, ["Ada knows Grace"])
         assert await other.graph.reading(WORKSPACE, memory, "x") == (0, 0)
         await delete(store, memory)
-        assert (await told())[:4] == (0, 0, 0, 0)
+        assert (await answers())[:4] == (0, 0, 0, 0)
         assert await other.graph.entities_of(WORKSPACE, memory) == []
 
     async def test_another_store_sees_at_once_what_was_recorded(self, store: Graphed, other: Graphed) -> None:

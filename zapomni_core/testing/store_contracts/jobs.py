@@ -170,8 +170,8 @@ class JobStoreContract(StoreContract):
         await claimed(store)
         assert await store.jobs.renew(made.id, "me", LONG, 0.5, "half")
         assert await store.jobs.renew(made.id, "me", 0)
-        told = await kept(other, made.id)
-        assert (told.progress, told.message) == (0.5, "half")
+        seen = await kept(other, made.id)
+        assert (seen.progress, seen.message) == (0.5, "half")
         again = await claimed(other)
         assert (again.progress, again.message) == (None, "")
         assert await other.jobs.renew(made.id, "me", LONG, 0.9, "nearly")
@@ -288,22 +288,22 @@ class JobStoreContract(StoreContract):
     async def test_another_store_answers_every_question_from_now(
         self, store: QueueingStore, other: QueueingStore
     ) -> None:
-        """Earlier calls and their answers change nothing."""
+        """Earlier calls and their answers have no effect."""
 
-        async def told() -> tuple[Any, ...]:
+        async def answers() -> tuple[Any, ...]:
             return await other.jobs.counts(WORKSPACE), await listed(other, state="queued")
 
-        assert await told() == (JobCounts(), [])
+        assert await answers() == (JobCounts(), [])
         assert await other.jobs.next_due(WORKSPACE, KINDS) is None
         job = await enqueue(store)
-        assert await told() == (JobCounts(queued=1), [job.id])
+        assert await answers() == (JobCounts(queued=1), [job.id])
         assert await other.jobs.next_due(WORKSPACE, KINDS) == job.not_before
         assert (await kept(other, job.id)).state == "queued"
         await claimed(store)
-        assert await told() == (JobCounts(running=1), [])
+        assert await answers() == (JobCounts(running=1), [])
         assert (await kept(other, job.id)).state == "running"
         await store.jobs.finish(job.id, "me", {})
-        assert await told() == (JobCounts(done=1), [])
+        assert await answers() == (JobCounts(done=1), [])
         assert await other.jobs.next_due(WORKSPACE, KINDS) is None
         assert (await kept(other, job.id)).state == "done"
         await store.jobs.drop(WORKSPACE, [job.id])

@@ -263,20 +263,20 @@ class MemoryStoreContract(ForgettingContract, MemoryOriginContract):
         assert here.size_bytes >= 0
 
     async def test_another_store_answers_every_question_from_now(self, store: MemoryStore, other: MemoryStore) -> None:
-        """Earlier calls and their answers change nothing."""
+        """Earlier calls and their answers have no effect."""
 
-        async def told() -> tuple[Any, ...]:
+        async def answers() -> tuple[Any, ...]:
             memory = await other.get(WORKSPACE, added.memory_id)
             stats = await other.stats(WORKSPACE)
             return memory and memory.deleted_at is None, stats.memories, stats.deleted
 
         assert (await other.stats(WORKSPACE)).memories == 0
         added = await put(store, sample_memory("same"))
-        assert await told() == (True, 1, 0)
+        assert await answers() == (True, 1, 0)
         await delete(store, added.memory_id)
-        assert await told() == (False, 0, 1)
+        assert await answers() == (False, 0, 1)
         await purge_deleted(store)
-        assert await told() == (None, 0, 0)
+        assert await answers() == (None, 0, 0)
 
     async def test_a_cancelled_add_leaves_all_or_nothing(self, store: MemoryStore) -> None:
         await put(store, sample_memory("first"))

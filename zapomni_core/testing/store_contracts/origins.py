@@ -1,4 +1,4 @@
-"""The contract of memories that were kept elsewhere: they come with all that they had there, and come once."""
+"""The contract of imported memories: they keep all their data and are imported once."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ ORIGIN = Origin(id="018df4a0-0000-7000-8000-000000000001", created_at=BORN)
 
 
 class MemoryOriginContract(StoreContract):
-    """What a store must do with memories that have an origin. Here they come from another workspace."""
+    """The contract of a store on memories with an origin; here they come from another workspace."""
 
     async def test_memories_come_with_all_that_they_had(self, store: MemoryStore) -> None:
         first = await add(store, "first", metadata={"n": 1}, tags=("t",), author="Ada", timestamp=BORN, by="codex")
@@ -147,7 +147,7 @@ class MemoryOriginContract(StoreContract):
 
 
 class SessionOriginContract(StoreContract):
-    """What a store of sessions must do with sessions, messages and documents that were kept elsewhere."""
+    """The contract of a store on imported sessions, messages and documents."""
 
     async def test_a_session_comes_with_its_messages_in_their_order(self, store: Any) -> None:
         made = await store.sessions.create_session(WORKSPACE, "ada", {"plan": ["a"]})
@@ -202,7 +202,7 @@ class SessionOriginContract(StoreContract):
 
 
 class GraphOriginContract(StoreContract):
-    """What a graph must do with facts of memories that were kept elsewhere."""
+    """The contract of a graph on the facts of imported memories."""
 
     async def test_facts_come_with_their_evidence_and_times(self, store: Graphed) -> None:
         igor = await add(store, "Igor owns the parser.")
@@ -274,7 +274,7 @@ async def carry(store: Any, source: str = WORKSPACE, target: str = ELSEWHERE) ->
 
 
 def carried(memory: Memory, origin: Origin) -> NewMemory:
-    """A memory as another store takes it."""
+    """A memory in the form that another store imports."""
     return sample_memory(
         memory.text,
         metadata=memory.metadata,
@@ -300,7 +300,7 @@ async def everything(store: Any, workspace: str = WORKSPACE) -> list[tuple[Memor
 
 
 async def all_facts(store: Graphed, workspace: str) -> dict[str, Any]:
-    """What is said of all relations of a workspace but for their ids, which belong to it."""
+    """The statements of all relations of a workspace, without ids, which differ between workspaces."""
     return {
         f"{one.subject.name} {one.type} {one.object.name}": _about(one) for one in await store.graph.facts(workspace)
     }

@@ -277,7 +277,7 @@ class SessionStoreContract(SessionOriginContract):
         assert await near(other, [1.0, 0.0]) == ["a", "c", "d"]
 
     async def test_another_store_answers_every_question_from_now(self, store: Any, other: Any) -> None:
-        """Earlier calls and their answers change nothing."""
+        """Earlier calls and their answers have no effect."""
         assert await other.sessions.session(WORKSPACE, SESSION) is None
         assert ([one.text for one in await written(other)], await texts(other)) == ([], [])
         await say(store, "first")

@@ -1,4 +1,4 @@
-"""The part of a graph's contract that speaks of time: what was true when, what ended what, and what is hidden."""
+"""The part of a graph's contract about time: validity, replacement and hidden memories."""
 
 from datetime import UTC, datetime
 from itertools import permutations

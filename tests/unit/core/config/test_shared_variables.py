@@ -1,4 +1,4 @@
-"""Variables that other programs use too, and that choose where nothing of Zapomni's own does."""
+"""Variables shared with other programs apply only where Zapomni's own settings choose nothing."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_a_falkordb_host_chooses_falkordb():
     assert config.unused == {}
 
 
-def test_port_and_graph_refine_it():
+def test_port_and_graph_extend_the_host():
     config = load(environ={"FALKORDB_HOST": "db.lan", "FALKORDB_PORT": "6380", "GRAPH_NAME": "my notes/2"})
     assert config.settings.store == "falkordb://db.lan:6380/my%20notes%2F2"
     assert config.origins["store"] == "FALKORDB_HOST, FALKORDB_PORT, GRAPH_NAME"
@@ -36,7 +36,7 @@ def test_an_empty_host_counts_as_unset():
     assert (config.settings.store, config.unused) == (None, {})
 
 
-def test_a_store_that_is_set_counts_more(tmp_path):
+def test_the_store_setting_overrides_the_host(tmp_path):
     file = tmp_path / "zapomni.toml"
     file.write_text('store = "sqlite:///of/file.db"')
     for config in (
@@ -116,7 +116,7 @@ def test_where_another_embedder_is_chosen_they_have_no_effect():
     )
 
 
-def test_the_settings_of_zapomni_count_more_than_the_variables_of_ollama(tmp_path):
+def test_the_settings_of_zapomni_override_the_variables_of_ollama(tmp_path):
     file = tmp_path / "zapomni.toml"
     file.write_text('embedder = "ollama"\n[embedding.ollama]\nmodel = "of-file"')
     config = load(file, environ={"EMBEDDING_MODEL": "bge-m3"})

@@ -1,4 +1,4 @@
-"""A program that passes no settings has the same memory as the server."""
+"""A program that passes no settings uses the same memory as the server."""
 
 import pytest
 
@@ -32,11 +32,11 @@ async def test_a_manager_without_an_engine_has_the_settings_of_the_user(written)
     await engine.close()
 
 
-async def test_the_users_settings_do_not_count_where_a_program_passes_its_own(written):
+async def test_settings_passed_by_a_program_replace_those_of_the_user(written):
     assert MemoryEngine(Settings()).workspace == "default"
 
 
-async def test_settings_that_are_wrong_are_refused_on_first_use(monkeypatch):
+async def test_invalid_settings_are_refused_on_first_use(monkeypatch):
     monkeypatch.setenv("ZAPOMNI_WORKSPACE", "x" * 65)
     engine = MemoryEngine()
     with pytest.raises(ConfigurationError, match="workspace"):

@@ -19,7 +19,7 @@ class Around:
 
 
 class Noticing(logging.Handler):
-    """Knows when the watchdog has logged something."""
+    """A log handler that notes when the watchdog has logged something."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What clients mean by their arguments: null is left out, text may be an object, and what a client adds is dropped."""
+"""Lenient arguments: null means absent, a JSON string may be an object, and extra arguments are dropped."""
 
 import pytest
 
@@ -27,7 +27,7 @@ SCHEMA = {
 
 
 class Probe:
-    """A tool that keeps what it was called with."""
+    """A tool that records its arguments."""
 
     name = "probe"
     description = "Keeps what it was called with."
@@ -43,7 +43,7 @@ class Probe:
 
 
 async def sent(arguments, schema=SCHEMA):
-    """What arrives of arguments."""
+    """The arguments that reach the tool."""
     tool, registry = Probe(schema), ToolRegistry()
     registry.register(tool)
     result = await Dispatcher(registry).call("probe", arguments)
@@ -117,5 +117,5 @@ async def test_all_problems_are_reported_at_once():
     ]
 
 
-async def test_of_very_many_problems_the_first_ten_are_reported():
+async def test_only_the_first_ten_problems_are_reported():
     assert len((await refused({"text": "a", "names": [5] * 1000})).split("; ")) == 10

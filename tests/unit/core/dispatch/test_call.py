@@ -5,11 +5,11 @@ from zapomni_core.dispatch.call import Call, CallContext
 
 
 class Arguments(dict):
-    """Arguments that can be watched."""
+    """Arguments that support weak references."""
 
 
-async def test_a_call_that_is_over_leaves_its_arguments_to_no_garbage_collector():
-    """They may be ten million characters long; where only the garbage collector frees them, a server grows with each call."""
+async def test_a_finished_call_frees_its_arguments_without_the_garbage_collector():
+    """They may be ten million characters long, so a reference cycle would make a server grow with each call."""
     arguments = Arguments(text="long")
     watched = weakref.ref(arguments)
     context = CallContext(call=Call(id="1", name="add_memory", arguments=arguments))

@@ -19,7 +19,7 @@ INTERNAL = "Error: An internal error occurred in "
 
 @tool
 async def echo(text: str = "", parts: list[str] | None = None) -> dict:
-    """Say again what was said."""
+    """Repeat the text."""
     return ToolResult.text(text or "/".join(parts or []))
 
 
@@ -31,7 +31,7 @@ async def fall(text: str = "") -> str:
 
 @tool
 async def mumble(text: str = "") -> dict:
-    """Return what nobody can send."""
+    """Return a result that cannot be sent."""
     return ToolResult.text("\ud800")
 
 
@@ -50,7 +50,7 @@ HELLO = plugin_of("hello", zapomni_tools=[echo, fall, mumble])
 
 
 def around(**middleware):
-    """Plugins of one middleware each, and the one with the tools."""
+    """One plugin per middleware, and the plugin with the tools."""
     return running(HELLO, *(plugin_of(name, zapomni_middleware=[one]) for name, one in middleware.items()))
 
 
@@ -95,7 +95,7 @@ class WithMore:
 
 
 @pytest.mark.parametrize("middleware", [WithoutNext(), WithMore()])
-def test_middleware_that_does_not_take_a_call_and_what_comes_next_is_refused(middleware):
+def test_middleware_that_does_not_accept_call_and_call_next_is_refused(middleware):
     app = build_app(plugins=[Found("wrong", plugin=plugin_of("wrong", zapomni_middleware=[middleware]))])
     report = app.report.get("wrong")
     assert (report.state, report.stage) == ("failed", "middleware")
@@ -116,7 +116,7 @@ async def test_an_exception_of_a_middleware_is_a_failure_of_its_plugin(stage, bo
     assert caplog.records[-1].exc_info
 
 
-async def test_an_exception_is_known_again_when_it_comes_from_a_task_of_the_middleware_around(caplog):
+async def test_an_exception_is_attributed_correctly_when_outer_middleware_awaits_it_in_a_task(caplog):
     async def wait_for(call, call_next):
         return await asyncio.wait_for(call_next(call), 60)
 
@@ -127,7 +127,7 @@ async def test_an_exception_is_known_again_when_it_comes_from_a_task_of_the_midd
 
 @pytest.mark.parametrize("stage", ["guard", "transform"])
 @pytest.mark.parametrize(("name", "event"), [("fall", "tool_failed"), ("mumble", "invalid_result")])
-async def test_a_failure_of_the_tool_stays_the_tools_whatever_is_around_it(stage, name, event, caplog):
+async def test_a_failure_of_the_tool_is_not_attributed_to_middleware(stage, name, event, caplog):
     async with around(fine=Around(stage, pass_on)) as app:
         assert f"tool '{name}'" in text_of(await app.call(name))
     record = caplog.records[-1]
@@ -203,13 +203,13 @@ async def hanging():
 
 
 def protected_by(stage, lifespan):
-    """A plugin with a tool and middleware whose lifespan does not open, beside the one with the tools."""
+    """The plugin with the tools, and one with a tool and middleware whose lifespan does not open."""
     ill = plugin_of("ill", zapomni_middleware=[Around(stage, pass_on)], zapomni_lifespan=lifespan())
     return build_app(plugins=[Found("hello", plugin=HELLO), Found("ill", plugin=ill)])
 
 
 @pytest.mark.parametrize("stage", ["guard", "transform"])
-async def test_a_call_is_refused_by_the_name_of_the_plugin_that_was_to_see_it_and_could_not_start(stage):
+async def test_a_call_is_refused_with_the_name_of_the_middleware_plugin_that_could_not_start(stage):
     app = protected_by(stage, failing)
     for _ in range(2):
         result = await app.dispatcher.call("echo", {"text": "hi"})

@@ -76,4 +76,4 @@ async def test_a_job_that_blocks_the_server_is_named_with_its_plugin(tmp_path, b
         await Worker(engine, Kinds(offered(test=dawdle), Settings())).finish("test")
     finally:
         await engine.close()
-    assert named_by_the_watchdog(caplog) == [f"job {job.id} (test) of plugin 'guest'"]
+    assert named_by_the_watchdog(caplog) == [f"job {job.id} (test) of plugin 'sample'"]

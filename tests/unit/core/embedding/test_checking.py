@@ -1,4 +1,4 @@
-"""Invalid vectors count as a failure of the embedder: memories are stored without vectors, and the search uses words alone."""
+"""Invalid vectors are an embedder failure: memories are stored without vectors, and search uses only words."""
 
 import re
 
@@ -29,7 +29,7 @@ COMPLAINT = (
 
 
 class Rubbish(HashingEmbedder):
-    """Makes something else of its vectors, where it is told to."""
+    """Returns a replacement for its vectors if one is set."""
 
     def __init__(self):
         super().__init__()

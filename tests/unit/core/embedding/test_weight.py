@@ -15,7 +15,7 @@ ITEMS = len(ENGLISH) + len(RUSSIAN)
 
 
 class Knowing(HashingEmbedder):
-    """Knows which texts belong together: `echo`, `english` and `russian` are cosines of a question with what belongs to it."""
+    """Knows which texts belong together; `echo`, `english` and `russian` are the cosines of matching pairs."""
 
     def __init__(self, *, echo=0.5, english=0.8, russian=0.8):
         super().__init__(2 * ITEMS, Profile())

@@ -1,4 +1,4 @@
-"""Which extractor the engine uses: the one it is given, the one that the settings name, or the default."""
+"""The engine uses the extractor it is given, the one that the settings name, or the default."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from zapomni_db.records import Extraction
 
 
 class Given:
-    """An extractor that remembers what it was asked."""
+    """An extractor that records its calls."""
 
     name = "given"
 
@@ -42,7 +42,7 @@ async def test_without_an_extractor_in_the_settings_the_engine_uses_names():
 
 async def test_without_the_plugin_of_names_the_error_says_what_to_do(tmp_path):
     engine = MemoryEngine(Settings(store=f"sqlite://{tmp_path}/memory.db"), embedder=HashingEmbedder())
-    with pytest.raises(ConfigurationError, match="enable the plugin 'graph', or set extractor"):
+    with pytest.raises(ConfigurationError, match=r"'graph'.*extractor"):
         await engine.extract("text")
     added = await engine.add_memory("Anna works at Acme.")
     assert (added.status, added.entities_extracted) == ("success", None)
@@ -74,7 +74,7 @@ async def test_the_engine_uses_the_extractor_that_the_settings_name_and_makes_it
 
 async def test_an_unknown_extractor_is_reported_at_first_use():
     engine = MemoryEngine(Settings(extractor="lmm"))
-    with pytest.raises(ConfigurationError, match=r"^no plugin offers the extractor 'lmm'; did you mean 'llm'\?$"):
+    with pytest.raises(ConfigurationError, match=r"extractor 'lmm'.*'llm'"):
         await engine.extract("text")
     await engine.close()
 

@@ -26,8 +26,8 @@ def entity(name, kind="person", quote=""):
 
 
 def relation(subject, kind, thing, quote, **changes):
-    told = {"exclusive": False, "valid_from": None, "valid_until": None} | changes
-    return {"subject": subject, "type": kind, "object": thing, "quote": quote, **told}
+    fields = {"exclusive": False, "valid_from": None, "valid_until": None} | changes
+    return {"subject": subject, "type": kind, "object": thing, "quote": quote, **fields}
 
 
 def said(*entities, relations=()):
@@ -39,7 +39,7 @@ NOTHING = said()
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch):
-    """The stand-in is on this machine, whatever proxy the developer has."""
+    """Keep requests to the local server off any proxy of the developer."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 
@@ -77,7 +77,7 @@ async def test_entities_and_relations_are_kept_with_their_places(server, extract
     assert (only.valid_from, only.valid_until) == (datetime(2020, 1, 1, tzinfo=UTC), None)
 
 
-async def test_a_name_that_the_text_does_not_have_is_left_out(server, extractor, caplog):
+async def test_a_name_that_is_not_in_the_text_is_dropped(server, extractor, caplog):
     caplog.set_level(logging.INFO)
     server.always(said(entity("Anna"), entity("Zaphod", quote="Anna works at Acme"), entity("Ann"), entity("  ")))
     assert [one.name for one in (await extractor.extract(TEXT)).entities] == ["Anna"]
@@ -98,7 +98,7 @@ async def test_a_name_that_the_text_does_not_have_is_left_out(server, extractor,
     ],
     ids=["quote", "no quote", "endless quote", "object", "subject", "type", "with itself"],
 )
-async def test_a_relation_that_the_text_does_not_show_is_left_out(server, extractor, invented):
+async def test_a_relation_without_evidence_in_the_text_is_dropped(server, extractor, invented):
     server.always(said(entity("Anna"), entity("Acme"), relations=[invented]))
     found = await extractor.extract(TEXT)
     assert [one.name for one in found.entities] == ["Anna", "Acme"]
@@ -120,7 +120,7 @@ async def test_a_name_needs_a_letter_or_digit(server, extractor):
     assert ([one.name for one in found.entities], found.left_out) == (["Anna"], 1)
 
 
-async def test_entities_beyond_the_limit_are_left_out_and_counted(server, extractor):
+async def test_entities_beyond_the_limit_are_dropped_and_counted(server, extractor):
     server.then(said(entity("Anna"), *[entity(f"Nobody {number}") for number in range(9_999)]))
     assert (await extractor.extract(TEXT)).left_out == 9_999
 
@@ -138,8 +138,8 @@ async def test_a_quote_may_have_other_white_space(server, extractor):
 @pytest.mark.parametrize("quoted", ["Anna O'Neil works at Acme", "**Anna O’Neil** works at _Acme_"])
 async def test_a_quote_may_lack_the_marks_of_markdown_and_have_other_quotation_marks(server, extractor, quoted):
     text = "**Anna O’Neil** works\nat _Acme_, “as ever”."
-    told = relation("Anna O'Neil", "works_at", "Acme", f'{quoted}, "as ever"')
-    server.always(said(entity("Anna O'Neil"), entity("Acme"), relations=[told]))
+    claim = relation("Anna O'Neil", "works_at", "Acme", f'{quoted}, "as ever"')
+    server.always(said(entity("Anna O'Neil"), entity("Acme"), relations=[claim]))
     found = await extractor.extract(text)
     assert [text[one.spans[0][0] : one.spans[0][1]] for one in found.entities] == ["Anna O’Neil", "Acme"]
     (only,) = found.relations
@@ -147,13 +147,13 @@ async def test_a_quote_may_lack_the_marks_of_markdown_and_have_other_quotation_m
 
 
 async def test_an_end_before_the_beginning_is_dropped(server, extractor):
-    told = relation("Anna", "works_at", "Acme", "Anna works at Acme", valid_from="2025", valid_until="2020")
-    server.always(said(relations=[told]))
+    claim = relation("Anna", "works_at", "Acme", "Anna works at Acme", valid_from="2025", valid_until="2020")
+    server.always(said(relations=[claim]))
     (only,) = (await extractor.extract(TEXT)).relations
     assert (only.valid_from.year, only.valid_until) == (2025, None)
 
 
-async def test_a_name_of_a_relation_that_is_missing_among_the_entities_is_one(server, extractor):
+async def test_a_name_that_only_a_relation_mentions_becomes_an_entity(server, extractor):
     server.always(said(relations=[relation("Anna", "works_at", "Acme", "Anna works at Acme")]))
     assert [(one.name, one.type) for one in (await extractor.extract(TEXT)).entities] == [
         ("Anna", "thing"),
@@ -188,8 +188,8 @@ async def test_names_in_scripts_without_spaces_are_found_within_their_runs(serve
     ],
 )
 async def test_an_invalid_date_is_ignored(server, extractor, written, wanted):
-    told = relation("Anna", "works_at", "Acme", "Anna works at Acme", valid_from=written, valid_until=written)
-    server.always(said(entity("Anna"), entity("Acme"), relations=[told]))
+    claim = relation("Anna", "works_at", "Acme", "Anna works at Acme", valid_from=written, valid_until=written)
+    server.always(said(entity("Anna"), entity("Acme"), relations=[claim]))
     (only,) = (await extractor.extract(TEXT)).relations
     assert (only.valid_from, only.valid_until) == (wanted, wanted)
 
@@ -218,7 +218,7 @@ async def test_the_prompt_has_the_text_as_data_and_its_day(server, extractor):
     assert request.prompt == f"The note was written on 2023-05-08, a Monday.\nThe note:\n{json.dumps(text)}"
 
 
-async def test_halves_of_surrogate_pairs_do_not_stop_the_reading(server, extractor):
+async def test_lone_surrogates_do_not_stop_the_extraction(server, extractor):
     server.always(said(entity("Anna")))
     (anna,) = (await extractor.extract("\ud800 Anna \udc00")).entities
     assert anna.spans == ((2, 6),)
@@ -270,34 +270,34 @@ async def test_the_first_part_goes_alone_and_then_two_at_a_time(server, extracto
 
 
 async def test_progress_is_reported_for_each_part_and_only_grows(server, extractor):
-    told = []
+    reports = []
 
     async def tell(done, total, message):
-        told.append((done, total, message))
+        reports.append((done, total, message))
 
     token = call_context.set(CallContext(call=Call(id="1", name="t", arguments={}), on_progress=tell))
     await extractor.extract("Some words of a sentence here. " * 500)
     call_context.reset(token)
     total = server.count
-    assert told[-1] == (total, total, f"read {total} of {total} parts")
-    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+    assert reports[-1] == (total, total, f"read {total} of {total} parts")
+    assert [done for done, _, _ in reports] == sorted(done for done, _, _ in reports)
 
 
 async def test_progress_is_reported_while_a_part_takes_long(server, extractor, monkeypatch):
     monkeypatch.setattr(module, "PROGRESS_SECONDS", 0.01)
-    told = []
+    fractions = []
 
     async def tell(done, total, message):
-        told.append(done)
-        if len(told) >= 3:
+        fractions.append(done)
+        if len(fractions) >= 3:
             server.release()
 
     server.always(stall(NOTHING))
     token = call_context.set(CallContext(call=Call(id="1", name="t", arguments={}), on_progress=tell))
     await extractor.extract(TEXT)
     call_context.reset(token)
-    assert told == sorted(set(told))
-    assert 0 < told[0] < told[-1] == 1
+    assert fractions == sorted(set(fractions))
+    assert 0 < fractions[0] < fractions[-1] == 1
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ async def test_a_part_that_fails_fails_the_whole_and_ends_the_others(server, ext
 
 
 class Failing:
-    """A model that reads the first part, fails with the second, and is then not asked."""
+    """A model that answers for the first part, fails with the second and refuses the rest."""
 
     def __init__(self):
         self._asked = 0
@@ -370,14 +370,14 @@ WORDS = st.sampled_from(
 )
 
 
-class Told:
-    """A model that answers with what it was given."""
+class FixedModel:
+    """A model that always gives the same answer."""
 
-    def __init__(self, told):
-        self._told = told
+    def __init__(self, answer):
+        self._answer = answer
 
     async def ask(self, prompt, *, system, schema):
-        return self._told
+        return self._answer
 
     async def close(self):
         """There is nothing to close."""
@@ -389,8 +389,8 @@ class Told:
     st.lists(st.builds(entity, WORDS | st.text(), st.text(), WORDS), max_size=5),
     st.lists(st.builds(relation, WORDS, st.text(), WORDS, WORDS), max_size=5),
 )
-async def test_whatever_a_model_says_only_the_text_is_quoted(text, entities, relations):
-    found = await LLMExtractor(Told({"entities": entities, "relations": relations})).extract(text)
+async def test_quotes_come_from_the_text_for_any_answer_of_the_model(text, entities, relations):
+    found = await LLMExtractor(FixedModel({"entities": entities, "relations": relations})).extract(text)
     names = {one.name for one in found.entities}
     assert all(name == " ".join(name.split()) != "" for name in names)
     assert all(0 <= start < end <= len(text) for one in found.entities for start, end in one.spans)

@@ -33,7 +33,7 @@ def offered(**kinds):
 def offering(**factories):
     """Providers of a plugin's kinds, by name, that these factories make."""
     providers = Providers()
-    providers.take("guest", [Provider(kind="job", name=name, factory=one) for name, one in factories.items()])
+    providers.take("sample", [Provider(kind="job", name=name, factory=one) for name, one in factories.items()])
     return providers
 
 

@@ -1,4 +1,4 @@
-"""Kinds of jobs are made by plugins: what is wrong with one is told with the plugin's name, and concerns nobody else."""
+"""A job kind that fails is reported with its plugin and does not affect other kinds."""
 
 import asyncio
 import threading
@@ -49,22 +49,23 @@ def kinds_of(factory):
 @pytest.mark.parametrize(
     ("factory", "cause"),
     [
-        (quote_a_secret, "its factory raised ValueError"),
-        (exit_instead, "its factory raised SystemExit"),
-        (lambda _context: None, "its factory returned NoneType, which has no run()"),
-        (make_later, "its factory is async: it must be 'def', and return the kind itself"),
-        (lambda _context: Blunt(), "its 'run' is no 'async def'"),
+        (quote_a_secret, "ValueError"),
+        (exit_instead, "SystemExit"),
+        (lambda _context: None, "NoneType"),
+        (make_later, "factory is async"),
+        (lambda _context: Blunt(), "'run'"),
     ],
     ids=["raises", "exits", "nothing", "async", "run is not async"],
 )
 async def test_a_kind_that_cannot_be_used_is_reported_with_its_plugin_and_cause(job, factory, cause):
-    with pytest.raises(ProcessingError) as told:
+    with pytest.raises(ProcessingError) as caught:
         await kinds_of(factory).run(None, job, progress)
-    assert str(told.value).startswith(f"the job kind 'test' of plugin 'guest' cannot be used: {cause};")
-    assert "secret" not in str(told.value)
+    message = str(caught.value)
+    assert all(part in message for part in ("'test'", "plugin 'sample'", cause))
+    assert "secret" not in message
 
 
-async def test_a_factory_that_raised_is_asked_again(job):
+async def test_a_factory_that_raised_is_called_again(job):
     answers = iter([ValueError("not yet"), Doing(nothing)])
 
     def make(_context):
@@ -94,7 +95,7 @@ async def test_a_factory_that_hangs_is_called_once_and_blocks_no_other_job(job, 
     await asyncio.sleep(0)
     assert not asked.done()
     for again in (asked, known.run(None, job, progress)):
-        with pytest.raises(ProcessingError, match=r"plugin 'guest'.* has not come back after 0.1 seconds"):
+        with pytest.raises(ProcessingError, match=r"plugin 'sample'.*0\.1 seconds"):
             await again
     assert len(begun) == 1
     let_go.set()

@@ -1,4 +1,4 @@
-"""Waiting grows and stays within bounds; the text of a failure quotes no memory."""
+"""Retry delays grow up to a limit, and failure texts quote no memory."""
 
 import pytest
 

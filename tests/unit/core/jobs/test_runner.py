@@ -1,4 +1,4 @@
-"""An engine has a worker when there is work for it, and none otherwise."""
+"""An engine runs a worker only while it has jobs to do."""
 
 import asyncio
 
@@ -48,20 +48,20 @@ async def test_one_worker_serves_every_workspace_in_which_jobs_are_submitted_her
     assert len(workers()) == 1
 
 
-async def test_an_engine_that_is_closed_has_no_worker_any_more(make_engine):
+async def test_a_closed_engine_has_no_worker(make_engine):
     engine = make_engine(test=count)
     await engine.submit([NewJob(kind="test")])
     await engine.close()
     assert workers() == []
 
 
-async def test_a_command_does_no_jobs_though_it_uses_the_store(make_engine):
+async def test_a_command_runs_no_jobs_although_it_uses_the_store(make_engine):
     engine = make_engine(test=count)
     await engine.get_stats()
     assert workers() == []
 
 
-async def test_a_server_does_jobs_from_the_first_use_of_its_store_on(make_engine):
+async def test_a_server_runs_jobs_after_the_first_use_of_its_store(make_engine):
     earlier = make_engine()
     (job,) = await earlier.submit([NewJob(kind="test")])
     engine = make_engine(test=count)
@@ -71,14 +71,14 @@ async def test_a_server_does_jobs_from_the_first_use_of_its_store_on(make_engine
     await in_state(earlier, job.id, "done")
 
 
-async def test_a_server_with_an_extractor_by_llm_begins_at_once(make_engine):
+async def test_a_server_with_the_llm_extractor_starts_a_worker_at_once(make_engine):
     earlier = make_engine()
     (job,) = await earlier.submit([NewJob(kind="test")])
     make_engine(Settings(extractor="llm"), test=count).serve_jobs()
     await in_state(earlier, job.id, "done")
 
 
-async def test_where_no_kind_is_known_nothing_is_begun(make_engine):
+async def test_no_worker_starts_without_job_kinds(make_engine):
     engine = make_engine()
     engine.serve_jobs()
     await engine.submit([NewJob(kind="test")])
@@ -86,13 +86,13 @@ async def test_where_no_kind_is_known_nothing_is_begun(make_engine):
     assert (await engine.get_stats()).jobs == JobCounts(queued=1)
 
 
-def test_outside_of_an_event_loop_nothing_is_begun():
+def test_no_worker_starts_outside_an_event_loop():
     engine = MemoryEngine(Settings(), providers=offered(test=count), store=Plain())
     engine.serve_jobs()
     assert isinstance(engine.memories, Plain)
 
 
-async def test_statistics_tell_of_jobs_once_there_was_one(make_engine):
+async def test_statistics_count_jobs_after_the_first_one(make_engine):
     engine = make_engine(test=count)
     assert (await engine.get_stats()).jobs is None
     (job,) = await engine.submit([NewJob(kind="test")])
@@ -100,10 +100,10 @@ async def test_statistics_tell_of_jobs_once_there_was_one(make_engine):
     assert (await engine.get_stats()).jobs == JobCounts(done=1)
 
 
-async def test_a_store_without_a_queue_is_named():
+async def test_submitting_to_a_store_without_a_queue_fails_with_its_name():
     engine = MemoryEngine(Settings(), providers=offered(test=count), store=Plain())
     assert not engine.keeps_jobs
-    with pytest.raises(ConfigurationError, match="the store 'plain' keeps no jobs"):
+    with pytest.raises(ConfigurationError, match="'plain'"):
         await engine.submit([NewJob(kind="test")])
     engine.serve_jobs()
     assert engine.memories
@@ -111,18 +111,18 @@ async def test_a_store_without_a_queue_is_named():
 
 
 async def test_an_unknown_job_is_reported_with_the_workspace(make_engine):
-    with pytest.raises(JobNotFoundError, match=r"^there is no job x+ in workspace 'default'$"):
+    with pytest.raises(JobNotFoundError, match=r"\bx+\b.*'default'"):
         await make_engine().get_job("x" * 100)
 
 
-def test_jobs_can_be_queued_where_a_guest_has_a_kind_or_an_llm_may_be_away():
+def test_jobs_can_be_queued_with_a_job_kind_or_the_llm_extractor():
     assert MemoryEngine(Settings(), providers=offered(test=count)).can_queue
     assert MemoryEngine(Settings(extractor="llm"), providers=Providers()).can_queue
     assert not MemoryEngine().can_queue
     assert not MemoryEngine(Settings(), providers=Providers()).can_queue
 
 
-class Guest:
+class JobPlugin:
     """A plugin with a kind of job."""
 
     def __init__(self, *, broken=False):
@@ -139,8 +139,8 @@ class Guest:
         return []
 
 
-class Host:
-    """A plugin that is loaded before its guest, and looks at what can be queued."""
+class EarlyPlugin:
+    """A plugin that is loaded first and checks whether jobs can be queued."""
 
     @hookimpl
     def zapomni_tools(self, engine):
@@ -149,34 +149,34 @@ class Host:
 
 
 async def test_providers_of_later_plugins_are_known_when_tools_are_built():
-    host = Host()
-    async with running(host, Guest()) as app:
+    early = EarlyPlugin()
+    async with running(early, JobPlugin()) as app:
         assert app.app.engine.can_queue
-    assert host.could_queue
+    assert early.could_queue
 
 
 async def test_a_plugin_that_fails_provides_nothing():
     from zapomni_core.app import build_app
     from zapomni_core.host.discovery import Found
 
-    app = build_app(Settings(), plugins=[Found("guest", target="guest", plugin=Guest(broken=True))])
-    assert app.report.get("guest").state == "failed"
+    app = build_app(Settings(), plugins=[Found("sample", target="sample", plugin=JobPlugin(broken=True))])
+    assert app.report.get("sample").state == "failed"
     assert not app.engine.can_queue
 
 
-async def test_a_broken_worker_is_logged_and_replaced_at_the_next_job(make_engine, monkeypatch, caplog):
+async def test_a_crashed_worker_is_logged_and_replaced_at_the_next_job(make_engine, monkeypatch, caplog):
     engine = make_engine(test=count)
 
     async def broken(*_):
         raise RuntimeError("broken")
 
-    async def told():
+    async def logged():
         return "job_worker_ended" in caplog.messages
 
     with monkeypatch.context() as patch:
         patch.setattr(engine.jobs, "claim", broken)
         await engine.submit([NewJob(kind="test")])
-        await until(told)
+        await until(logged)
         await until(no_worker)
     (job,) = await engine.submit([NewJob(kind="test")])
     await in_state(engine, job.id, "done")
@@ -186,7 +186,7 @@ async def no_worker():
     return not workers()
 
 
-async def test_there_is_one_worker_though_asking_for_the_queue_is_the_first_use_of_the_store(make_engine):
+async def test_only_one_worker_starts_if_the_first_use_of_the_store_is_its_queue(make_engine):
     engine = make_engine(test=count)
     engine.serve_jobs()
     (job,) = await engine.submit([NewJob(kind="test")])
@@ -194,14 +194,14 @@ async def test_there_is_one_worker_though_asking_for_the_queue_is_the_first_use_
     assert len(workers()) == 1
 
 
-async def test_a_server_that_is_to_begin_at_once_has_one_worker(make_engine):
+async def test_serving_and_waking_start_only_one_worker(make_engine):
     engine = make_engine(test=count)
     engine.components.runner.serve(engine)
     engine.components.runner.wake(engine)
     assert len(workers()) == 1
 
 
-async def test_an_engine_that_has_settled_does_jobs_as_before(make_engine):
+async def test_an_engine_still_runs_jobs_after_finish_embedding(make_engine):
     engine = make_engine(test=count)
     assert await engine.finish_embedding()
     (job,) = await engine.submit([NewJob(kind="test")])

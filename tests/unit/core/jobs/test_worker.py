@@ -1,7 +1,8 @@
-"""The worker does jobs: once where it can, again where they fail, and never for another worker."""
+"""The worker runs each job once, retries failed ones and respects the leases of other workers."""
 
 import asyncio
 import logging
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -25,7 +26,7 @@ async def forever(_engine, _job, _progress):
 
 
 def failing(error, times=1000):
-    """A kind that raises, so many times."""
+    """A job kind that raises a number of times."""
     raised = []
 
     async def fail(_engine, _job, _progress):
@@ -37,7 +38,7 @@ def failing(error, times=1000):
     return fail
 
 
-async def test_a_job_is_done_in_its_workspace_and_its_result_is_kept(working):
+async def test_a_job_runs_in_its_workspace_and_its_result_is_stored(working):
     async def note(engine, job, _progress):
         added = await engine.add_memory(job.payload["text"])
         return {"memory_id": added.memory_id, "workspace": engine.workspace}
@@ -53,7 +54,7 @@ async def test_a_job_is_done_in_its_workspace_and_its_result_is_kept(working):
         assert done.attempts == 1
 
 
-async def test_a_kind_that_returns_nothing_has_an_empty_result(working):
+async def test_a_job_that_returns_nothing_has_an_empty_result(working):
     async with working(nothing) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
@@ -65,7 +66,7 @@ async def test_jobs_of_another_process_are_found_by_polling(working):
         assert await in_state(engine, await queue(engine), "done")
 
 
-async def test_a_job_is_done_when_its_time_has_come(working):
+async def test_a_job_runs_when_it_is_due(working):
     async with working(nothing, poll_seconds=1000) as (engine, worker):
         soon = datetime.now(UTC) + timedelta(seconds=0.2)
         job_id = await queue(engine, NewJob(kind="test", not_before=soon))
@@ -83,7 +84,7 @@ async def test_a_job_of_an_unknown_kind_waits(working):
         assert (await engine.get_job(strange)).state == "queued"
 
 
-async def test_a_job_that_fails_is_tried_again(working):
+async def test_a_failed_job_is_retried(working):
     async with working(failing(ProcessingError("no luck"), times=2)) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
@@ -91,7 +92,7 @@ async def test_a_job_that_fails_is_tried_again(working):
         assert (done.attempts, done.result) == (3, {"tried": 3})
 
 
-async def test_a_job_that_fails_too_often_is_kept_with_its_last_error(working):
+async def test_a_job_that_fails_too_often_stays_with_its_last_error(working):
     async with working(failing(ProcessingError("no\nluck")), attempts=3) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
@@ -99,7 +100,7 @@ async def test_a_job_that_fails_too_often_is_kept_with_its_last_error(working):
         assert (failed.attempts, failed.error) == (3, "ProcessingError: no luck")
 
 
-async def test_the_wait_for_the_next_try_comes_from_the_number_of_attempts(working):
+async def test_the_retry_delay_depends_on_the_number_of_attempts(working):
     async with working(failing(ProcessingError("no")), delay=lambda attempts: 1000.0 * attempts) as (engine, worker):
         job_id = await queue(engine)
         before = datetime.now(UTC)
@@ -115,20 +116,22 @@ async def failed_once(engine, job_id):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "part"),
     [
         (ValueError("Ada's secret"), "ValueError"),
         (StoreUnavailableError("The disk is away."), "StoreUnavailableError: The disk is away."),
-        (SystemExit("Ada's secret"), "ProcessingError: it raised SystemExit"),
-        (asyncio.CancelledError("Ada's secret"), "ProcessingError: it was cancelled, not by its worker"),
+        (SystemExit("Ada's secret"), "SystemExit"),
+        (asyncio.CancelledError("Ada's secret"), "cancelled"),
     ],
     ids=["foreign", "ours", "exit", "cancelled"],
 )
-async def test_only_messages_that_are_meant_for_people_are_kept(working, error, told):
+async def test_the_message_of_a_foreign_error_is_not_stored(working, error, part):
     async with working(failing(error), attempts=1) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
-        assert (await in_state(engine, job_id, "failed")).error == told
+        error_text = (await in_state(engine, job_id, "failed")).error
+        assert part in error_text
+        assert "secret" not in error_text
 
 
 async def test_a_result_that_is_not_json_is_a_failure(working):
@@ -149,12 +152,11 @@ async def test_a_result_that_is_not_a_dictionary_is_reported_with_its_plugin(wor
     async with working(strange, attempts=1) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
-        told = (await in_state(engine, job_id, "failed")).error
-        assert "the job kind 'test' of plugin 'guest' cannot be used" in told
-        assert f"its 'run' returned {type(result).__name__}" in told
+        error = (await in_state(engine, job_id, "failed")).error
+        assert re.search(rf"'test' of plugin 'sample'.*'run'.*\b{type(result).__name__}\b", error)
 
 
-async def test_a_job_that_ended_its_process_each_time_is_not_begun_again(working):
+async def test_a_job_that_keeps_killing_its_process_is_not_started_again(working):
     begun = []
 
     async def begin(_engine, job, _progress):
@@ -171,7 +173,7 @@ async def test_a_job_that_ended_its_process_each_time_is_not_begun_again(working
         assert begun == []
 
 
-async def test_a_postponed_job_waits_and_was_not_tried(working):
+async def test_a_postponed_job_waits_and_does_not_count_as_an_attempt(working):
     async with working(failing(Postpone(1000, "the model is away"))) as (engine, worker):
         job_id = await queue(engine)
         before = datetime.now(UTC)
@@ -182,7 +184,7 @@ async def test_a_postponed_job_waits_and_was_not_tried(working):
         assert job.postponed_since >= before
 
 
-async def test_a_job_is_done_when_what_it_needed_is_back(working):
+async def test_a_postponed_job_runs_when_its_dependency_is_back(working):
     async with working(failing(Postpone(0, "away"), times=20), attempts=1) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
@@ -190,7 +192,7 @@ async def test_a_job_is_done_when_what_it_needed_is_back(working):
         assert (done.attempts, done.result) == (1, {"tried": 21})
 
 
-async def test_a_job_that_was_postponed_for_a_week_has_failed(working):
+async def test_a_job_fails_after_being_postponed_for_a_week(working):
     passed = [timedelta()]
 
     async with working(failing(Postpone(0, "away")), clock=lambda: datetime.now(UTC) + passed[0]) as (engine, worker):
@@ -205,7 +207,7 @@ async def test_a_job_that_was_postponed_for_a_week_has_failed(working):
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), float("nan"), None, "soon"])
-async def test_a_job_that_is_postponed_for_no_time_has_failed_and_the_worker_goes_on(working, seconds):
+async def test_a_job_postponed_for_zero_seconds_fails_and_the_worker_continues(working, seconds):
     async def strange(_engine, job, _progress):
         if job.key == "strange":
             raise Postpone(seconds, "away")
@@ -219,7 +221,7 @@ async def test_a_job_that_is_postponed_for_no_time_has_failed_and_the_worker_goe
         assert await in_state(engine, await queue(engine), "done")
 
 
-async def test_a_job_that_is_postponed_for_ages_is_tried_after_a_week(working):
+async def test_a_job_is_postponed_for_at_most_a_week(working):
     async with working(failing(Postpone(1e15, "away"))) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
@@ -228,41 +230,39 @@ async def test_a_job_that_is_postponed_for_ages_is_tried_after_a_week(working):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "stored"),
     [(Postpone(1000, "no \ud800"), "no \ufffd"), (ProcessingError("no \ud800"), "ProcessingError: no \ufffd")],
     ids=["postponed", "failed"],
 )
-async def test_characters_that_cannot_be_stored_are_replaced_in_a_failure(working, caplog, error, told):
-    caplog.set_level(
-        logging.CRITICAL, "zapomni"
-    )  # what is logged of it could not be reported by a test's process either
+async def test_characters_that_cannot_be_stored_are_replaced_in_a_failure(working, caplog, error, stored):
+    caplog.set_level(logging.CRITICAL, "zapomni")  # pytest could not report the characters in the log either
     async with working(failing(error), delay=lambda _attempts: 1000.0) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
-        assert (await until(lambda: failed_once(engine, job_id))).error == told
+        assert (await until(lambda: failed_once(engine, job_id))).error == stored
 
 
-async def test_progress_with_a_text_that_cannot_be_written_fails_nothing(working):
+async def test_unstorable_characters_in_a_progress_message_are_replaced(working):
     async def tell(engine, job, progress):
         await progress(0.5, "half \ud800")
-        await until(lambda: told_of(engine, job.id))
-        return {"told": (await engine.get_job(job.id)).message}
+        await until(lambda: message_of(engine, job.id))
+        return {"message": (await engine.get_job(job.id)).message}
 
-    async def told_of(engine, job_id):
+    async def message_of(engine, job_id):
         return (await engine.get_job(job_id)).message
 
     async with working(tell, attempts=1) as (engine, worker):
         job_id = await queue(engine)
         worker.wake()
-        assert (await in_state(engine, job_id, "done")).result == {"told": "half \ufffd"}
+        assert (await in_state(engine, job_id, "done")).result == {"message": "half \ufffd"}
 
 
 async def test_progress_is_stored_while_a_job_runs(working):
-    told = asyncio.Event()
+    seen = asyncio.Event()
 
     async def slow(_engine, _job, progress):
         await progress(0.25, "a quarter")
-        await told.wait()
+        await seen.wait()
         await progress(7, "too much")
 
     async with working(slow) as (engine, worker):
@@ -274,7 +274,7 @@ async def test_progress_is_stored_while_a_job_runs(working):
             return (job.progress, job.message) == (0.25, "a quarter")
 
         await until(look)
-        told.set()
+        seen.set()
         assert (await in_state(engine, job_id, "done")).progress == 1
 
 
@@ -299,7 +299,7 @@ async def test_a_lease_is_renewed_while_the_job_runs(working, monkeypatch):
     assert len(seen) >= 3
 
 
-async def test_a_job_that_another_worker_took_over_is_cancelled_and_left_to_it(working):
+async def test_a_job_that_another_worker_took_over_is_cancelled_here(working):
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
     async def stuck(_engine, _job, progress):
@@ -320,7 +320,7 @@ async def test_a_job_that_another_worker_took_over_is_cancelled_and_left_to_it(w
         assert (await engine.get_job(job_id)).result == {"by": "another"}
 
 
-async def test_a_lease_that_cannot_be_renewed_is_lost_when_its_time_is_over(working, monkeypatch):
+async def test_a_lease_that_cannot_be_renewed_expires(working, monkeypatch):
     cancelled = asyncio.Event()
 
     async def stuck(_engine, _job, progress):
@@ -339,7 +339,7 @@ async def test_a_lease_that_cannot_be_renewed_is_lost_when_its_time_is_over(work
         await asyncio.wait_for(cancelled.wait(), 60)
 
 
-async def test_a_job_that_runs_when_the_worker_ends_is_given_back(working):
+async def test_a_running_job_is_released_when_the_worker_ends(working):
     begun = asyncio.Event()
 
     async def stuck(_engine, _job, progress):
@@ -354,9 +354,7 @@ async def test_a_job_that_runs_when_the_worker_ends_is_given_back(working):
     assert (job.state, job.attempts) == ("queued", 0)
 
 
-async def test_a_store_that_is_away_for_a_while_does_not_end_the_worker_and_has_one_traceback(
-    working, monkeypatch, caplog
-):
+async def test_the_worker_survives_a_store_outage_and_logs_one_traceback(working, monkeypatch, caplog):
     async with working(nothing) as (engine, worker):
         claim, failures = engine.jobs.claim, []
 
@@ -371,14 +369,14 @@ async def test_a_store_that_is_away_for_a_while_does_not_end_the_worker_and_has_
         worker.wake()
         assert await in_state(engine, job_id, "done")
     assert len(failures) == 3
-    told = [record for record in caplog.records if record.message == "jobs_out_of_reach"]
-    assert [(one.error, bool(one.exc_info)) for one in told] == [
+    outages = [record for record in caplog.records if record.message == "jobs_out_of_reach"]
+    assert [(one.error, bool(one.exc_info)) for one in outages] == [
         ("StoreUnavailableError", True),
         *[("StoreUnavailableError", False)] * 2,
     ]
 
 
-async def test_a_worker_that_was_woken_rests_while_the_store_is_away(make_engine, monkeypatch):
+async def test_a_woken_worker_does_not_poll_an_unavailable_store_in_a_loop(make_engine, monkeypatch):
     engine, looks = make_engine(), []
 
     async def away(*args, **_more):
@@ -397,7 +395,7 @@ async def test_a_worker_that_was_woken_rests_while_the_store_is_away(make_engine
     assert len(looks) == 1
 
 
-async def test_a_worker_that_has_nothing_to_do_looks_ever_less_often_until_it_is_woken(make_engine):
+async def test_an_idle_worker_polls_less_and_less_often_until_it_is_woken(make_engine):
     now = datetime.now(UTC)
     worker = Worker(make_engine(), Kinds(offered(), Settings()), poll_seconds=7, clock=lambda: now)
     assert [worker._next_pause(None) for _ in range(5)] == [7, 14, 28, 30, 30]
@@ -407,10 +405,10 @@ async def test_a_worker_that_has_nothing_to_do_looks_ever_less_often_until_it_is
 
 
 async def test_a_job_does_not_run_in_the_context_of_the_call_that_queued_it(make_engine):
-    told = []
+    reports = []
 
     async def tell(*progress):
-        told.append(progress)
+        reports.append(progress)
 
     async def note(engine, _job, _progress):
         await engine.add_memory("said later")
@@ -420,13 +418,11 @@ async def test_a_job_does_not_run_in_the_context_of_the_call_that_queued_it(make
     (job,) = await engine.submit([NewJob(kind="test")])
     await in_state(engine, job.id, "done")
     call_context.reset(token)
-    assert told == []
+    assert reports == []
 
 
 @pytest.mark.parametrize(("begun", "state"), [(1, "done"), (3, "failed")], ids=["could not", "ended its processes"])
-async def test_vectors_that_failed_for_good_are_made_by_the_next_worker_unless_that_ends_processes(
-    make_engine, begun, state
-):
+async def test_the_next_worker_retries_failed_embedding_jobs_unless_they_kill_processes(make_engine, begun, state):
     engine = make_engine()
     failed = await queue(engine, NewJob(kind="embed", key="embed"))
     for _ in range(begun):

@@ -6,7 +6,7 @@ from zapomni_core.testing.llm_server import LLMServer, answer
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch):
-    """The stand-in is on this machine, whatever proxy the developer has."""
+    """Keep requests to the local server off any proxy of the developer."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 

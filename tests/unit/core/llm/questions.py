@@ -23,7 +23,7 @@ NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 
 
 class Time:
-    """A clock that stands still until somebody sleeps, and remembers for how long."""
+    """A clock that advances only when `sleep` is called, and records the waits."""
 
     def __init__(self):
         self.now = 1000.0
@@ -58,7 +58,7 @@ async def ask(who):
 
 
 async def failure_of(who):
-    """Why asking failed."""
+    """The failure of a call that must fail."""
     with pytest.raises(LLMUnavailableError) as caught:
         await ask(who)
     assert str(caught.value) == caught.value.failure.message

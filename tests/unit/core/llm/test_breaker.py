@@ -50,7 +50,8 @@ async def test_no_call_is_made_while_it_is_open(llm, server, time):
     time.now += 10
     failure = await failure_of(llm)
     assert failure.code == "CIRCUIT_OPEN"
-    assert failure.message == "LLM calls are paused for 20 seconds after failures (SERVER_ERROR)."
+    assert "20 seconds" in failure.message
+    assert "SERVER_ERROR" in failure.message
     assert (failure.retry_after_seconds, failure.recoverable, failure.transient) == (20, True, True)
     assert llm.unavailable == failure
     assert llm.state["retry_after_seconds"] == 20
@@ -195,7 +196,12 @@ async def test_a_page_instead_of_an_answer_counts_against_the_provider(llm, serv
 async def test_a_long_retry_after_keeps_it_open_longer(llm, server, time):
     await opened(llm, server, refuse(429, retry_after="100"))
     time.now += 99
-    assert (await failure_of(llm)).message == "LLM calls are paused for 1 second after failures (RATE_LIMIT)."
+    failure = await failure_of(llm)
+    assert (failure.code, "1 second " in failure.message, "RATE_LIMIT" in failure.message) == (
+        "CIRCUIT_OPEN",
+        True,
+        True,
+    )
     time.now += 1
     assert llm.available
 
@@ -215,8 +221,8 @@ async def test_a_provider_that_names_a_long_time_is_not_asked_before_it(llm, ser
 
 async def test_a_short_retry_after_does_not_hide_the_cool_down(llm, server):
     server.always(refuse(429, retry_after="5"))
-    told = [(await failure_of(llm)).retry_after_seconds for _ in range(5)]
-    assert told == [5, 5, 5, 5, 30]
+    waits = [(await failure_of(llm)).retry_after_seconds for _ in range(5)]
+    assert waits == [5, 5, 5, 5, 30]
 
 
 async def test_an_endless_retry_after_does_not_keep_it_open_for_ever(llm, server, time):

@@ -86,7 +86,7 @@ def test_openai_itself_has_pages_for_keys_and_for_billing():
 
 
 def test_a_password_in_the_address_is_not_shown():
-    told = classifier(base_url="https://ann:hunter2@llm.example:8443/v1")
+    secretive = classifier(base_url="https://ann:hunter2@llm.example:8443/v1")
     message = "LLM quota exceeded. Check billing at https://llm.example:8443."
-    assert told.classify(httpx.Response(402)).message == message
-    assert "hunter2" not in repr([told.classify(httpx.Response(status)) for status in (401, 404, 429, 500)])
+    assert secretive.classify(httpx.Response(402)).message == message
+    assert "hunter2" not in repr([secretive.classify(httpx.Response(status)) for status in (401, 404, 429, 500)])

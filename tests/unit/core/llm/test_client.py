@@ -1,4 +1,4 @@
-"""One question over each protocol, and its failures."""
+"""Questions over each protocol, and their failures."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ MALFORMED = {
     "JSON of another shape": reply(b'{"choices": [], "message": 5}'),
     "a list": reply(b"[]"),
     "no text": say(None),
-    "text that is no JSON": say("Here are the names: Ada"),
+    "text that is not JSON": say("Here are the names: Ada"),
     "half of an object": say('{"names": ["A'),
     "a JSON list": answer(["Ada"]),
     "an object that does not conform": answer({"names": [5]}),
@@ -139,7 +139,7 @@ async def test_the_key_goes_into_the_header(client, server):
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-async def test_an_answer_between_fences_is_read(client, server):
+async def test_an_answer_in_code_fences_is_parsed(client, server):
     server.then(say(f"```json\n{json.dumps(GOOD)}\n```"))
     assert await ask(client) == GOOD
 
@@ -167,7 +167,7 @@ async def test_a_fence_within_the_object_is_part_of_it(client, server):
     assert await ask(client) == said
 
 
-async def test_a_reply_that_does_not_end_is_not_read_to_the_end(client, server):
+async def test_an_endless_reply_is_cut_off(client, server):
     message = {"content": json.dumps(GOOD)}
     said = json.dumps({"message": message, "choices": [{"message": message}]}).encode()
     server.then(reply(said), reply(said + b" " * LONGEST_REPLY))
@@ -214,7 +214,7 @@ async def test_an_unusable_environment_is_reported(client, server, monkeypatch, 
     assert name in failure.suggestion
 
 
-async def test_a_prompt_with_half_a_character_is_sent(client, server):
+async def test_a_prompt_with_a_lone_surrogate_is_sent(client, server):
     assert await client.ask("\ud800", system="", schema=SCHEMA) == GOOD
     assert server.requests[0].prompt == "\ud800"
 
@@ -291,12 +291,12 @@ async def test_a_stall_ends_at_the_limit(server, protocol):
 
 
 @pytest.mark.parametrize("name", FAILURES)
-async def test_neither_the_key_nor_the_prompt_nor_the_providers_words_get_out(client, server, name, caplog):
+async def test_errors_and_logs_reveal_neither_key_nor_prompt_nor_provider_text(client, server, name, caplog):
     server.always(FAILURES[name][0])
     with caplog.at_level("DEBUG", "zapomni"), pytest.raises(LLMUnavailableError) as caught:
         await ask(client)
-    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value.failure) + caplog.text
-    assert not [secret for secret in (KEY, "sesame", "own words", "hotel", "Ada") if secret in told]
+    output = "".join(traceback.format_exception(caught.value)) + repr(caught.value.failure) + caplog.text
+    assert not [secret for secret in (KEY, "sesame", "own words", "hotel", "Ada") if secret in output]
 
 
 async def test_closing_leaves_no_connection(server, protocol):

@@ -1,4 +1,4 @@
-"""The language model as a whole: its settings, its state, its retries, and how it is closed."""
+"""The language model as a whole: settings, state, retries and closing."""
 
 import asyncio
 import contextlib
@@ -186,7 +186,7 @@ async def test_permanent_failures_are_not_retried(build, server, time, fault):
     assert (server.count, time.slept) == (1, [])
 
 
-async def test_waits_grow_and_have_some_chance_in_them(build, server, time):
+async def test_retry_delays_grow_and_are_randomised(build, server, time):
     server.always(refuse(500))
     await failure_of(
         build(retries=4, backoff_seconds=2, longest_backoff_seconds=8, open_after_failures=9, waiting_seconds=99)
@@ -233,7 +233,7 @@ async def test_the_limit_counts_for_all_attempts_together(build, server, time):
     assert time.slept == [25, 25]
 
 
-async def test_a_transient_failure_says_when_to_retry(build, server):
+async def test_a_transient_failure_has_a_retry_delay(build, server):
     server.always(refuse(429))
     failure = await failure_of(build(retries=0, backoff_seconds=4))
     assert 2 <= failure.retry_after_seconds <= 4

@@ -1,4 +1,4 @@
-"""Another process gives the store another embedder while this one works with the old one."""
+"""Another process switches the store to another embedder while this one uses the old one."""
 
 import asyncio
 from uuid import uuid4
@@ -68,5 +68,5 @@ async def test_vectors_that_are_waited_for_are_made_by_the_embedder_that_serves(
 async def test_a_process_that_has_not_the_embedder_leaves_the_job_to_others(open_engine):
     await switched(open_engine)
     stranger = open_engine(OLD, NEW, embedder="old")
-    with pytest.raises(Postpone, match="this process does not have the embedder of the workspace"):
+    with pytest.raises(Postpone, match="embedder"):
         await EmbedPending().run(stranger, None, None)

@@ -1,4 +1,4 @@
-"""What comes in is kept unchanged, or refused with the field and the rule."""
+"""Input is kept unchanged or refused with the field and the rule."""
 
 import math
 from datetime import UTC, datetime
@@ -53,17 +53,17 @@ class TestText:
         assert clean_text(text) == cleaned
 
     @pytest.mark.parametrize("text", ["", " ", "\n\n", " \t\r\n\u3000 ", "\x0b\x0c"])
-    def test_text_that_says_nothing_is_refused(self, text):
+    def test_blank_text_is_refused(self, text):
         with pytest.raises(InvalidInputError, match=r"^text cannot be empty or whitespace-only$"):
             clean_text(text)
 
-    def test_the_longest_text_is_taken_and_one_character_more_is_not(self):
+    def test_text_of_the_maximum_length_is_accepted_and_one_more_character_is_refused(self):
         assert len(clean_text("x" * LONGEST_TEXT)) == LONGEST_TEXT
         with pytest.raises(InvalidInputError, match=r"^text exceeds maximum length \(10,000,000 characters\)$"):
             clean_text("x" * (LONGEST_TEXT + 1))
 
     @pytest.mark.parametrize("text", ["\ud800", "half \udc00 a pair", "\udfff\ud800"])
-    def test_half_a_surrogate_pair_is_refused_by_field_and_rule(self, text):
+    def test_a_lone_surrogate_is_refused_with_field_and_rule(self, text):
         with pytest.raises(InvalidInputError, match=r"^text must not contain lone surrogates"):
             clean_text(text)
 
@@ -95,16 +95,16 @@ class TestMetadata:
         with pytest.raises(InvalidInputError, match="metadata exceeds maximum length"):
             clean_metadata({f"{number:04}" + "\x01" * 996: "\x01" * 1000 for number in range(100)})
 
-    def test_there_may_be_none(self):
+    def test_metadata_is_optional(self):
         assert clean_metadata(None) == clean_metadata({}) == {}
 
     @given(st.dictionaries(ANY_TEXT, JSON, max_size=5))
-    def test_plain_json_is_taken_as_it_is(self, metadata):
+    def test_plain_json_is_kept_unchanged(self, metadata):
         assert clean_metadata(metadata) == metadata
 
     @pytest.mark.parametrize("metadata", ["text", 5, ["a"], [("a", 1)], object()])
     def test_anything_but_an_object_is_refused(self, metadata):
-        with pytest.raises(InvalidInputError, match=r"^metadata must be an object$"):
+        with pytest.raises(InvalidInputError, match=r"^metadata\b.*object"):
             clean_metadata(metadata)
 
     @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, object(), {1, 2}, b"bytes", datetime.now(UTC)])
@@ -114,11 +114,11 @@ class TestMetadata:
 
     @pytest.mark.parametrize("metadata", [{1: "a"}, {"in": [{None: 1}]}, {True: 1}])
     def test_keys_that_would_come_back_as_texts_are_refused(self, metadata):
-        with pytest.raises(InvalidInputError, match=r"^metadata must have texts as keys$"):
+        with pytest.raises(InvalidInputError, match=r"^metadata\b.*keys"):
             clean_metadata(metadata)
 
     @pytest.mark.parametrize("metadata", [{"\ud800": 1}, {"a": "\udc00"}, {"a": [{"b": "\ud800"}]}])
-    def test_half_a_surrogate_pair_is_refused_wherever_it_is(self, metadata):
+    def test_a_lone_surrogate_is_refused_at_any_depth(self, metadata):
         with pytest.raises(InvalidInputError, match=r"^metadata must not contain lone surrogates"):
             clean_metadata(metadata)
 
@@ -128,13 +128,13 @@ class TestMetadata:
 
     @pytest.mark.parametrize("levels", [DEEPEST_METADATA + 1, 100_000])
     def test_more_levels_are_refused(self, levels):
-        with pytest.raises(InvalidInputError, match=r"^metadata must not be nested more than 100 levels deep$"):
+        with pytest.raises(InvalidInputError, match=r"^metadata\b.*\b100\b"):
             clean_metadata(nested(levels))
 
-    def test_an_object_within_itself_is_refused(self):
+    def test_a_cyclic_object_is_refused(self):
         metadata = {}
         metadata["itself"] = metadata
-        with pytest.raises(InvalidInputError, match="nested more than 100 levels"):
+        with pytest.raises(InvalidInputError, match=r"^metadata\b.*\b100\b"):
             clean_metadata(metadata)
 
     def test_a_million_characters_are_the_limit(self):
@@ -181,11 +181,11 @@ class TestKnownMetadata:
             read_metadata({"timestamp": timestamp})
 
     @pytest.mark.parametrize("tags", ["one", [1], [""], {"a": 1}, [None]])
-    def test_tags_that_are_none_are_refused(self, tags):
-        with pytest.raises(InvalidInputError, match=r"^metadata\.tags must be a list of texts$"):
+    def test_invalid_tags_are_refused(self, tags):
+        with pytest.raises(InvalidInputError, match=r"^metadata\.tags "):
             read_metadata({"tags": tags})
 
     @pytest.mark.parametrize("key", ["source", "author", "conversation", "language"])
     def test_a_metadata_field_that_is_not_a_string_is_refused_by_name(self, key):
-        with pytest.raises(InvalidInputError, match=rf"^metadata\.{key} must be text$"):
+        with pytest.raises(InvalidInputError, match=rf"^metadata\.{key} "):
             read_metadata({key: 5})

@@ -1,4 +1,4 @@
-"""The engine on a real store: it connects on first use, gives back what it was given, and says how far it is."""
+"""The engine on a real store: connecting, adding, searching, and progress."""
 
 import asyncio
 import threading
@@ -116,17 +116,17 @@ async def engine(tmp_path):
 
 
 @asynccontextmanager
-async def being_called(after_each=lambda told: None, client=""):
-    """What is told of progress in the meantime."""
-    told = []
+async def being_called(after_each=lambda reports: None, client=""):
+    """Act as a tool call and collect its progress reports."""
+    reports = []
 
     async def tell(done, total, message):
-        told.append((done, total, message))
-        after_each(told)
+        reports.append((done, total, message))
+        after_each(reports)
 
     call = Call(id="1", name="add_memory", arguments={}, client=client)
     token = call_context.set(CallContext(call=call, on_progress=tell))
-    yield told
+    yield reports
     call_context.reset(token)
 
 
@@ -144,16 +144,16 @@ class TestConnecting:
         await engine.close()
         await engine.close()
 
-    async def test_closing_what_was_never_used_is_nothing(self, tmp_path):
+    async def test_closing_an_unused_engine_does_nothing(self, tmp_path):
         await MemoryEngine(Settings(store=f"sqlite://{tmp_path}/memory.db")).close()
         assert list(tmp_path.iterdir()) == []
 
-    async def test_a_closed_engine_says_so(self, engine):
+    async def test_using_a_closed_engine_raises(self, engine):
         await engine.close()
         with pytest.raises(DatabaseError, match="is closed"):
             await engine.get_stats()
 
-    async def test_first_calls_at_once_choose_the_embedder_once(self, tmp_path):
+    async def test_concurrent_first_calls_choose_the_embedder_once(self, tmp_path):
         made = []
         hashing = Provider(kind="embedder", name="hashing", factory=lambda _: made.append(1) or HashingEmbedder())
         engine = MemoryEngine(
@@ -203,24 +203,24 @@ class TestMissingEmbedder:
         yield orphan
         await orphan.close()
 
-    async def test_a_search_goes_by_words_and_says_why(self, orphan):
+    async def test_search_uses_words_and_reports_the_reason(self, orphan):
         result = await orphan.search_memory("piano")
         assert [hit.text for hit in result.hits] == ["The piano is in the cellar"]
         assert result.degraded == f"Only words were searched, not meaning: {self.WAY_OUT}."
 
-    async def test_adding_stores_it_without_vectors_and_says_the_way_out(self, orphan):
+    async def test_a_memory_is_added_without_vectors_and_the_answer_names_the_fix(self, orphan):
         added = await orphan.add_memory("The ladder is in the shed")
         assert (added.outcome, added.not_embedded) == ("stored", self.WAY_OUT)
         assert (await orphan.search_memory("ladder")).hits[0].memory_id == added.memory_id
         await orphan.reindex("default")
         assert (await orphan.search_memory("ladder")).degraded is None
 
-    async def test_other_calls_fail_and_say_the_way_out(self, orphan):
+    async def test_other_calls_fail_and_name_the_fix(self, orphan):
         with pytest.raises(EmbedderMissingError) as caught:
             await orphan.embed(["text"])
         assert describe_failure(caught.value, "generic").message == str(caught.value) == self.WAY_OUT
 
-    async def test_reindexing_by_the_same_embedder_says_the_way_out(self, orphan):
+    async def test_reindexing_with_the_same_embedder_names_the_fix(self, orphan):
         with pytest.raises(EmbedderMissingError, match=r"reindex --embedder default$"):
             await orphan.reindex()
 
@@ -251,16 +251,16 @@ class TestMissingEmbedder:
 
 
 class TestWorkspaces:
-    def test_an_engine_is_bound_to_the_workspace_of_its_settings(self):
+    def test_an_engine_uses_the_workspace_of_its_settings(self):
         assert MemoryEngine().workspace == "default"
         assert MemoryEngine(Settings(workspace="work")).workspace == "work"
 
-    async def test_another_workspace_shares_the_store_and_nothing_that_is_in_it(self, engine):
+    async def test_two_workspaces_share_the_store_but_no_memories(self, engine):
         work = engine.in_workspace("work")
         added = await engine.add_memory("The bridge opens at noon.")
         assert (engine.workspace, work.workspace) == ("default", "work")
         assert work.memories is engine.memories
-        with pytest.raises(MemoryNotFoundError, match=f"there is no memory {added.memory_id} in workspace 'work'"):
+        with pytest.raises(MemoryNotFoundError, match=f"{added.memory_id}.*'work'"):
             await work.get_memory(added.memory_id)
 
     @pytest.mark.parametrize("name", ["", " ", "line\nbreak"])
@@ -271,7 +271,7 @@ class TestWorkspaces:
 
 class TestLimits:
     @pytest.mark.parametrize("query", ["", "  ", "\n"])
-    async def test_a_question_that_asks_nothing_is_refused(self, engine, query):
+    async def test_a_blank_query_is_refused(self, engine, query):
         with pytest.raises(InvalidInputError, match=r"^query cannot be empty or whitespace-only$"):
             await engine.search_memory(query)
 
@@ -285,14 +285,14 @@ class TestLimits:
         [("half \ud800", {}, "query"), ("whole", {"source": "\udcff"}, r"filters\.source")],
         ids=["query", "filter"],
     )
-    async def test_half_a_surrogate_pair_is_not_searched_for(self, engine, query, filters, field):
+    async def test_a_lone_surrogate_in_a_search_is_refused(self, engine, query, filters, field):
         await engine.add_memory("half of the whole", {"source": "here"})
         with pytest.raises(InvalidInputError, match=f"^{field} must not contain lone surrogates"):
             await engine.search_memory(query, filters=filters)
 
     @pytest.mark.parametrize("limit", [0, -1, MOST_HITS + 1])
-    async def test_the_limit_has_limits(self, engine, limit):
-        with pytest.raises(InvalidInputError, match=r"^limit must be from 1 to 100$"):
+    async def test_a_search_limit_out_of_range_is_refused(self, engine, limit):
+        with pytest.raises(InvalidInputError, match=r"^limit .*\b1\b.*\b100\b"):
             await engine.search_memory("bridge", limit)
 
     @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ class TestHiding:
     @pytest.mark.parametrize("method", ["get_memory", "delete_memory", "restore_memory", "update_metadata", "history"])
     @pytest.mark.parametrize("memory_id", ["nobody", "", "' OR 1=1 --", "\ud800", "\0", "x" * 10_000])
     async def test_an_unknown_memory_is_reported_with_a_short_message(self, engine, method, memory_id):
-        with pytest.raises(MemoryNotFoundError, match=r"^there is no ") as error:
+        with pytest.raises(MemoryNotFoundError, match="memory") as error:
             await getattr(engine, method)(memory_id)
         assert len(str(error.value)) < 200
 
@@ -471,7 +471,7 @@ class TestUnchanged:
 
     @settings(max_examples=60)
     @given(text=ANY_TEXT, metadata=ANY_METADATA)
-    async def test_whatever_is_accepted_comes_back_unchanged(self, engine, text, metadata):
+    async def test_every_accepted_text_comes_back_unchanged(self, engine, text, metadata):
         if not text.strip():
             with pytest.raises(InvalidInputError):
                 await engine.add_memory(text, metadata)
@@ -508,16 +508,16 @@ class TestUnchanged:
 class TestProgress:
     async def test_it_grows_up_to_its_total(self, engine):
         text = "\n\n".join(f"Paragraph {number} tells of the river and of house {number}." for number in range(500))
-        async with being_called() as told:
+        async with being_called() as reports:
             added = await engine.add_memory(text)
-        steps = [done for done, _, _ in told]
+        steps = [done for done, _, _ in reports]
         assert len(steps) > 3
         assert steps == sorted(set(steps))
-        assert all(total is None or done <= total for done, total, _ in told)
+        assert all(total is None or done <= total for done, total, _ in reports)
         chunks = added.chunks_created
-        assert told[-1] == (chunks + 1, chunks + 3, f"embedded {chunks} of {chunks} chunks")
+        assert reports[-1] == (chunks + 1, chunks + 3, f"embedded {chunks} of {chunks} chunks")
 
-    async def test_work_that_cannot_say_how_far_it_is_still_shows_that_it_goes_on(self, monkeypatch):
+    async def test_work_without_a_known_total_still_reports_progress(self, monkeypatch):
         monkeypatch.setattr("zapomni_core.memory.add.PROGRESS_SECONDS", 0.01)
         enough = asyncio.Event()
 
@@ -525,12 +525,12 @@ class TestProgress:
             await enough.wait()
             return "done"
 
-        async with being_called(lambda told: len(told) == 3 and enough.set()) as told:
+        async with being_called(lambda reports: len(reports) == 3 and enough.set()) as reports:
             assert await with_progress(work(), 5, "writing") == "done"
-        steps = [done for done, _, _ in told]
+        steps = [done for done, _, _ in reports]
         assert all(5 < step < 6 for step in steps)
         assert steps == sorted(set(steps))
-        assert {message for _, _, message in told} == {"writing"}
+        assert {message for _, _, message in reports} == {"writing"}
 
     async def test_failures_and_cancellations_reach_the_caller(self):
         async def fail():

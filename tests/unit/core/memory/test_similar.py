@@ -1,4 +1,4 @@
-"""Adding a memory names another one that says nearly the same, and is silent where that is not sure."""
+"""Adding a memory reports a near duplicate, and nothing where the match is uncertain."""
 
 import json
 from pathlib import Path
@@ -55,7 +55,7 @@ async def test_a_memory_that_says_nearly_the_same_is_named(engine):
     ],
     ids=["number", "negation", "another fact", "author", "time", "many chunks"],
 )
-async def test_another_fact_is_added_in_silence(engine, old, new, text):
+async def test_a_different_fact_reports_no_similar_memory(engine, old, new, text):
     await engine.add_memory(OLD, old)
     assert (await engine.add_memory(text, new)).similar is None
 

@@ -1,4 +1,4 @@
-"""Export and import: what a person stored moves to another store or workspace, and comes once."""
+"""Export and import move memories to another store or workspace without duplicates."""
 
 import io
 import json
@@ -354,7 +354,7 @@ async def test_an_import_stops_at_a_broken_line_and_names_it(urls, three, broken
     async with opened(urls[1]) as engine:
         with pytest.raises(InvalidInputError, match=rf"line 3: .*{named}") as raised:
             await imported(engine, b"\n".join([header, first, broken(second), third, end, b""]))
-        assert "second" not in str(raised.value), "what is stored does not belong in messages"
+        assert "second" not in str(raised.value), "stored content does not belong in messages"
         assert [one.text for one in (await engine.list_memories()).memories] == ["first"]
         assert await imported(engine, three) == (2, 1, 0)
 

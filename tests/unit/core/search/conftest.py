@@ -9,7 +9,7 @@ from zapomni_db.sqlite import SQLiteStore
 
 
 class Listening(HashingEmbedder):
-    """Remembers what it was asked to embed as questions; raises `failure` instead, where there is one."""
+    """Records the questions it embeds; raises `failure` if it is set."""
 
     def __init__(self):
         super().__init__(512)

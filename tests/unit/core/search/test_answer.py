@@ -108,7 +108,7 @@ async def test_texts_that_differ_by_a_number_or_a_negation_are_two_hits(engine, 
     assert sorted(await found(engine, one)) == sorted(texts)
 
 
-async def test_copies_take_no_place_of_other_memories(engine, embedder):
+async def test_copies_do_not_displace_other_memories(engine, embedder):
     embedder.failure = ProcessingError("broken")
     said = [f"gate code gate code gate code by the neighbour in green, says {name}" for name in ("ada", "ben")]
     others = ["The gate code was changed by Grace", "A code for gate two was chosen"]
@@ -124,14 +124,14 @@ async def test_hits_far_below_the_best_are_left_out(engine, embedder):
     assert await found(engine, "alpha beta gamma delta") == ["alpha beta gamma delta", "alpha beta"]
 
 
-async def test_where_nothing_is_relevant_the_nearest_three_are_shown(engine):
+async def test_without_a_relevant_memory_the_nearest_three_are_returned(engine):
     await add_all(engine, *(f"filler{number} words{number}" for number in range(60)))
     result = await engine.search_memory("quantum zoology")
     assert (result.verdict, len(result.hits)) == ("nothing relevant", 3)
     assert [hit.similarity_score <= result.confidence for hit in result.hits] == [True] * 3
 
 
-async def test_a_memory_that_has_nothing_of_the_question_is_shown_where_it_is_all_that_meets_the_filter(engine):
+async def test_an_irrelevant_memory_is_returned_if_only_it_matches_the_filter(engine):
     for text in ("x\"'", "Кириллица", "100 %", "some plain words"):
         await engine.add_memory(text, {"source": text})
         result = await engine.search_memory("anything at all", filters={"source": text})
@@ -193,7 +193,7 @@ async def test_an_embedder_without_a_measured_confidence_goes_by_the_words(engin
     assert (await engine.search_memory("gate code")).confidence == pytest.approx(1 / (1 + math.exp(-1.6)))
 
 
-async def test_one_memory_that_shares_no_word_is_as_good_as_the_search_is_sure(engine):
+async def test_the_score_of_a_single_hit_without_common_words_is_the_confidence(engine):
     await engine.add_memory("Ключ под ковриком.")
     result = await engine.search_memory("where is it?")
     assert [hit.similarity_score for hit in result.hits] == [pytest.approx(result.confidence)]

@@ -64,7 +64,7 @@ class TestWords:
         alone, among = scored(*some, vector=VECTOR), scored(*some, *more, vector=VECTOR)
         assert among.total[:2] == pytest.approx(alone.total)
 
-    def test_of_nothing_nothing_is_scored(self):
+    def test_no_candidates_give_no_scores(self):
         assert scored().best() == []
 
 
@@ -87,8 +87,8 @@ class TestNeighbours:
         assert found.words[0] == pytest.approx(words(1, 1.2))
         assert found.words[1] == pytest.approx(words(0.4, 1)), "chunks of one memory lend each other nothing"
 
-    def test_who_only_came_along_is_scored_with_those_who_came_along_too(self):
-        """The answer holds no word of the question: those around it do."""
+    def test_a_neighbour_is_scored_with_the_words_of_its_own_neighbours(self):
+        """The answer shares no word with the question, but its neighbours do."""
         links = talk("asked", (-1, "before"), (1, "answer"), (2, "after"))
         found = scored(
             candidate("before", 0, 1, 0),
@@ -102,7 +102,7 @@ class TestNeighbours:
         )
         assert not found.own[2].any()
 
-    def test_links_that_several_memories_tell_count_once(self):
+    def test_links_reported_by_several_memories_count_once(self):
         links = [*talk("a", (1, "b"), (2, "c")), *talk("b", (-1, "a"), (1, "c"))]
         found = scored(candidate("a", 1, 0), candidate("b", 0, 1), candidate("c", 0, 0), links=links)
         assert found.words[0] == pytest.approx(words(1, 0.4))
@@ -111,7 +111,7 @@ class TestNeighbours:
     def test_a_neighbour_that_was_not_proposed_lends_nothing(self):
         assert scored(candidate("a", 1), links=talk("a", (1, "gone"))).words == pytest.approx([1])
 
-    def test_a_neighbour_that_the_filter_excludes_lends_its_words_and_is_nothing_else(self):
+    def test_a_neighbour_excluded_by_the_filter_lends_its_words_but_is_not_a_hit(self):
         found = scored(
             candidate("a", 0, 0, 1, cosine=0.1),
             candidate("b", 5, 5, 0, cosine=0.9, author="question", meets=False),

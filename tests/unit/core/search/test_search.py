@@ -1,4 +1,4 @@
-"""A search answers any question, and embeds only the words of it that are not too common."""
+"""A search answers any question and embeds only its less common words."""
 
 import asyncio
 import itertools
@@ -26,7 +26,7 @@ async def test_an_empty_store_finds_nothing_and_loads_no_embedder(engine, embedd
     assert embedder.questions == []
 
 
-async def test_a_memory_that_says_it_is_found(engine):
+async def test_a_memory_with_the_answer_is_found(engine):
     await _add(engine, ["The gate code is 4417.", "Ada likes her tea black.", "The bins go out on Friday."])
     result = await engine.search_memory("what is the code of the gate?")
     assert result.hits[0].text == "The gate code is 4417."
@@ -118,7 +118,7 @@ async def test_a_filter_of_unknown_shape_is_refused(engine, filters):
         await engine.search_memory("gate", filters=filters)
 
 
-async def test_a_filter_that_nothing_meets_finds_nothing(engine):
+async def test_a_filter_that_matches_nothing_finds_nothing(engine):
     await _add(engine, ["The gate code is 4417."])
     result = await engine.search_memory("gate code", filters={"tags": ["none"]})
     assert (result.hits, result.memories_searched, result.filtered) == ((), 0, True)
@@ -143,7 +143,7 @@ async def test_the_vector_is_not_asked_for_where_an_identifier_is_known(engine, 
 
 
 async def test_one_long_document_does_not_crowd_out_other_memories(tmp_path, make_store):
-    """It fills both legs: the store is asked again for more."""
+    """The document fills both legs, so the search asks the store for more."""
     store = make_store(tmp_path)
     await put(store, long_document())
     for number in range(9):
@@ -193,7 +193,7 @@ class TestPruning:
 
     @staticmethod
     async def _asked(engine, embedder, query, common, others):
-        """What was embedded of a question, where some texts are common."""
+        """The embedded part of a question in a store where some texts are common."""
         await _add(engine, [f"{common} number{count}" for count in range(10)])
         await _add(engine, [f"filler{count}" for count in range(others)])
         await engine.search_memory(query)

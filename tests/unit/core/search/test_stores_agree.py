@@ -96,7 +96,7 @@ FILTERS = (
 
 
 def corpus(chance):
-    """Texts of several languages, most of them turns of conversations, with all that filters ask for; some nearly the same."""
+    """Texts in several languages, mostly conversation turns, with all filterable metadata and some near duplicates."""
     made = []
     for number in range(MEMORIES):
         words = WORDS[chance.choice(list(WORDS))]

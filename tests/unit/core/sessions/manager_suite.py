@@ -1,4 +1,4 @@
-"""What MemoryManager does, on any store: subclass the suite, make a store, and pytest does the rest."""
+"""Tests of MemoryManager on any store: subclass the suite and implement `make_store`."""
 
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum
@@ -37,7 +37,7 @@ class Speaker(str, Enum):  # noqa: UP042 - the members of a StrEnum are their va
 
 
 class MemoryManagerSuite(StoreContract):
-    """Everything that a store under a MemoryManager must make possible."""
+    """The behaviour of a MemoryManager on a store."""
 
     @pytest.fixture
     async def engine(self, store):
@@ -179,7 +179,7 @@ class MemoryManagerSuite(StoreContract):
         with pytest.raises(ValueError, match=r"^content must be text$"):
             await memory.store_document(value)
 
-    async def test_numbers_may_be_numpys(self, memory):
+    async def test_numpy_numbers_are_accepted(self, memory):
         session = uuid4()
         for text in ("one", "two"):
             await memory.store_message(session, "user", text)
@@ -187,7 +187,7 @@ class MemoryManagerSuite(StoreContract):
         assert len(await memory.get_conversation_history(session, limit=np.int64(1))) == 1
         assert len(await memory.semantic_search(np.ones(DIMENSION, np.int32), top_k=np.uint8(1))) == 1
 
-    async def test_a_limit_may_be_as_large_as_one_likes(self, memory):
+    async def test_a_limit_has_no_maximum(self, memory):
         session, most = uuid4(), 2**70
         await memory.store_message(session, "user", "text")
         await memory.store_document("text", embedding=[1.0] * DIMENSION)
@@ -195,7 +195,7 @@ class MemoryManagerSuite(StoreContract):
         assert len(await memory.semantic_search([1.0] * DIMENSION, top_k=most)) == 1
         assert len(await memory.temporal_query(*ALWAYS, limit=most)) == 1
 
-    async def test_documents_come_by_the_cosine_of_their_embeddings(self, memory):
+    async def test_documents_are_ordered_by_cosine_similarity(self, memory):
         for content, embedding in {
             "east": [2.0, 0.0, 0.0, 0.0],
             "north-east": [3.0, 3.0, 0.0, 0.0],
@@ -285,7 +285,7 @@ class MemoryManagerSuite(StoreContract):
             await memory.semantic_search(embedding)
         assert await memory.temporal_query(*ALWAYS) == []
 
-    async def test_as_many_filters_as_are_allowed_are_obeyed(self, memory):
+    async def test_the_maximum_number_of_filters_is_applied(self, memory):
         wanted = {str(number): number for number in range(100)}
         await memory.store_document("all of them", wanted, [1.0] * DIMENSION)
         await memory.store_document("all but one", {**wanted, "99": 0}, [1.0] * DIMENSION)
@@ -295,11 +295,11 @@ class MemoryManagerSuite(StoreContract):
         ):
             assert [one.content for one in found] == ["all of them"]
 
-    async def test_nothing_to_find_is_an_empty_list(self, memory):
+    async def test_a_search_without_matches_returns_an_empty_list(self, memory):
         assert await memory.semantic_search([1.0] * DIMENSION) == []
         assert await memory.temporal_query(*ALWAYS) == []
 
-    async def test_documents_come_by_time_both_ends_included_newest_first(self, memory):
+    async def test_documents_in_a_period_are_listed_newest_first_with_both_ends_included(self, memory):
         for number in range(4):
             await memory.store_document(f"document {number}", {"even": number % 2 == 0})
         everything = await memory.temporal_query(*ALWAYS)

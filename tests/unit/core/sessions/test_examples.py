@@ -1,4 +1,4 @@
-"""The examples that were agreed on run as they are written, but for their imports, on the default store."""
+"""The agreed examples run as written, except for imports, on the default store."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4

@@ -1,4 +1,4 @@
-"""The models have the JSON Schemas that were agreed on, and hold what is given to them."""
+"""The models have the agreed JSON Schemas and keep their values."""
 
 import json
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 
 def normalised(schema, definitions):
-    """The schema without references, and without what says nothing: null beside another type, open objects, defaults."""
+    """The schema without references and redundant parts: null next to another type, open objects, defaults."""
     if "$ref" in schema:
         model = normalised(definitions[schema["$ref"].rpartition("/")[2]], definitions)
         return {key: value for key, value in model.items() if key != "description"}

@@ -1,4 +1,4 @@
-"""Every method of MemoryManager is told as a span with the attributes that were agreed on, and without contents."""
+"""Every method of MemoryManager has a span with the agreed attributes and without content."""
 
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -32,8 +32,8 @@ async def engine(collector, tmp_path):
     await engine.close()
 
 
-async def told(engine, collector):
-    """The attributes of each span by the method's name, beside those that all have."""
+async def spans_of(engine, collector):
+    """The attributes of each span by method name, without the common ones, which are checked here."""
     await engine.close()
     spans = {span.name.removeprefix("memory."): dict(span.attributes) for span in collector.spans}
     for name, attributes in spans.items():
@@ -51,7 +51,7 @@ async def test_each_method_has_a_span_with_its_attributes(engine, collector):
     await memory.semantic_search([1.0, 0.0], 3, {"a": 1})
     await memory.temporal_query(START, END, {"a": 1, "b": SECRET})
     await memory.health_check()
-    spans = await told(engine, collector)
+    spans = await spans_of(engine, collector)
     assert spans["semantic_search"].pop("query_time_ms") >= 0
     health = spans.pop("health_check")
     assert (health["status"], health["operation.success"]) == ("healthy", True)
@@ -107,6 +107,6 @@ async def test_calls_errors_and_times_of_each_method_are_counted(engine, collect
 async def test_a_refused_call_is_a_failed_span(engine, collector):
     with pytest.raises(ValueError, match="role"):
         await MemoryManager(engine).store_message(uuid4(), SECRET, "text")
-    spans = await told(engine, collector)
+    spans = await spans_of(engine, collector)
     assert spans["store_message"]["operation.success"] is False
     assert not [body for body in collector.raw if b"4711" in body]

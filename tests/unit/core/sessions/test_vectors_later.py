@@ -1,4 +1,4 @@
-"""The vectors of what was stored are made later, by a job; whatever goes wrong with that, what was stored is there."""
+"""A job makes vectors later; its failures do not affect the stored data."""
 
 import asyncio
 import subprocess
@@ -23,7 +23,7 @@ NOBODYS = Providers()
 
 
 class Moody(HashingEmbedder):
-    """An embedder that fails while it is told to, and notes what it embeds."""
+    """An embedder that can be made to fail, and records the texts it embeds."""
 
     def __init__(self):
         super().__init__()
@@ -92,7 +92,7 @@ async def test_the_queue_is_checked_again_after_a_job(make_engine):
     await until(looks_again)
 
 
-async def test_an_embedder_that_fails_is_waited_for(make_engine, embedder):
+async def test_the_job_waits_for_an_embedder_that_fails(make_engine, embedder):
     engine = make_engine()
     embedder.fails = True
     await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
@@ -114,7 +114,7 @@ async def test_without_a_worker_the_vector_is_made_at_once(make_engine, embedder
     assert embedder.embedded == ["a heron"]
 
 
-async def test_and_an_embedder_that_fails_then_loses_nothing(make_engine, embedder, caplog):
+async def test_without_a_worker_an_embedder_failure_loses_nothing(make_engine, embedder, caplog):
     engine = make_engine(NOBODYS)
     memory, session = MemoryManager(engine), uuid4()
     embedder.fails = True
@@ -211,7 +211,7 @@ async def test_closing_makes_the_vectors_that_are_waited_for(make_engine, monkey
         assert (counts.queued, counts.running) == (0, 0), workspace
 
 
-async def test_closing_waits_for_no_embedder_that_is_away(make_engine, embedder):
+async def test_closing_does_not_wait_for_an_unavailable_embedder(make_engine, embedder):
     engine = make_engine()
     embedder.fails = True
     await MemoryManager(engine).store_message(uuid4(), "user", "a heron")
@@ -228,7 +228,7 @@ async def test_where_the_store_is_gone_nothing_is_said_to_be_settled(make_engine
     assert not await engine.finish_embedding()
 
 
-async def test_closing_gives_back_what_takes_too_long(make_engine, embedder, monkeypatch):
+async def test_closing_releases_a_job_that_takes_too_long(make_engine, embedder, monkeypatch):
     monkeypatch.setattr("zapomni_core.memory.components.FINISH_SECONDS", 0.0)
     monkeypatch.setattr(reindex, "SOON", timedelta(days=1))
     engine = make_engine()

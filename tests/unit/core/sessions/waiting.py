@@ -1,4 +1,4 @@
-"""Waiting for what happens in the background."""
+"""Waiting for background work."""
 
 import asyncio
 

@@ -19,7 +19,7 @@ SECRET = "the vault's number is 4711"
 
 @pytest.fixture
 def patient(monkeypatch):
-    """What is left when telemetry closes arrives also on a slow machine."""
+    """Give the final export enough time on a slow machine."""
     monkeypatch.setattr("zapomni_core.telemetry.otlp.CLOSING_SECONDS", LIMIT)
 
 
@@ -46,7 +46,7 @@ async def opened():
 
 
 async def sent(telemetry, collector):
-    """The one span that arrived, with everything else that was left to send."""
+    """Close telemetry and return the one span that was exported."""
     await telemetry.close()
     [span] = collector.spans
     return span
@@ -60,9 +60,9 @@ async def test_a_span_has_the_attributes_of_every_operation_and_its_own(collecto
     telemetry = opened()
     with telemetry.span("memory.store_message", role="user", content_length=12) as span:
         span.set(result_count=1)
-    told = await sent(telemetry, collector)
-    assert told.name == "memory.store_message"
-    assert told.attributes == {
+    span = await sent(telemetry, collector)
+    assert span.name == "memory.store_message"
+    assert span.attributes == {
         "operation.type": "store_message",
         "operation.success": True,
         "db.system": "sqlite",
@@ -70,7 +70,7 @@ async def test_a_span_has_the_attributes_of_every_operation_and_its_own(collecto
         "content_length": 12,
         "result_count": 1,
     }
-    assert not told.failed
+    assert not span.failed
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ async def test_long_lists_of_names_are_cut(collector, opened):
     assert len((await sent(telemetry, collector)).attributes["metadata_keys"]) == 64
 
 
-async def test_attributes_that_are_none_are_left_out(collector, opened):
+async def test_attributes_with_the_value_none_are_left_out(collector, opened):
     telemetry = opened()
     with telemetry.span("memory.anything", session_id=None):
         pass
@@ -116,10 +116,10 @@ async def test_a_failed_operation_has_only_the_type_of_its_error(collector, open
     telemetry = opened()
     with pytest.raises(type(error)), telemetry.span("memory.anything"):
         raise error
-    told = await sent(telemetry, collector)
-    assert told.attributes["operation.success"] is False
-    assert told.attributes["error.type"] == type(error).__name__
-    assert (told.failed, told.status_message, told.events) == (True, "", 0)
+    span = await sent(telemetry, collector)
+    assert span.attributes["operation.success"] is False
+    assert span.attributes["error.type"] == type(error).__name__
+    assert (span.failed, span.status_message, span.events) == (True, "", 0)
     assert not [body for body in collector.raw if SECRET.encode() in body]
 
 
@@ -144,12 +144,12 @@ async def test_the_time_of_parts_adds_up_in_the_span_around_them(collector, open
         for part in ("embedding", "store", "store"):
             with timed(part):
                 await asyncio.sleep(0)
-    told = (await sent(telemetry, collector)).attributes
-    assert {name for name in told if name.endswith("_ms")} == {"embedding_ms", "store_ms"}
-    assert told["store_ms"] > 0
+    attributes = (await sent(telemetry, collector)).attributes
+    assert {name for name in attributes if name.endswith("_ms")} == {"embedding_ms", "store_ms"}
+    assert attributes["store_ms"] > 0
 
 
-async def test_a_part_that_fails_is_timed_too(collector, opened):
+async def test_a_failing_part_is_timed_too(collector, opened):
     telemetry = opened()
     with pytest.raises(ValueError), telemetry.span("memory.anything"), timed("store"):
         raise ValueError(SECRET)
@@ -175,9 +175,9 @@ async def test_calls_are_counted_by_tool_and_errors_by_type(collector, opened):
 
 async def test_an_error_type_that_is_not_an_identifier_is_not_sent(collector, opened):
     telemetry = opened()
-    telemetry.record_call("guest", 0.1, SECRET)
+    telemetry.record_call("sample", 0.1, SECRET)
     await telemetry.close()
-    assert collector.point("zapomni.tool.errors", tool="guest", error__type="error") == 1
+    assert collector.point("zapomni.tool.errors", tool="sample", error__type="error") == 1
     assert not [body for body in collector.raw if SECRET.encode() in body]
 
 
@@ -252,7 +252,7 @@ async def test_each_engine_sends_its_own_telemetry(collector, opened):
     ],
     ids=["neither", "variable", "both"],
 )
-async def test_the_service_is_called_as_the_settings_say_then_the_variable(
+async def test_the_service_name_comes_from_the_settings_then_from_the_variable(
     collector, opened, monkeypatch, settings, variable, name
 ):
     if variable:
@@ -260,10 +260,10 @@ async def test_the_service_is_called_as_the_settings_say_then_the_variable(
     telemetry = opened(**settings)
     with telemetry.span("memory.anything"):
         pass
-    told = await sent(telemetry, collector)
-    assert told.resource["service.name"] == name
-    assert told.resource["service.instance.id"]
-    assert told.resource["service.version"]
+    span = await sent(telemetry, collector)
+    assert span.resource["service.name"] == name
+    assert span.resource["service.instance.id"]
+    assert span.resource["service.version"]
 
 
 async def test_a_signal_that_the_standard_variables_switch_off_is_not_sent(collector, opened, monkeypatch):
@@ -300,9 +300,9 @@ async def test_an_unsupported_protocol_is_logged(collector, opened, monkeypatch,
     with telemetry.span("memory.anything"):
         pass
     assert (await sent(telemetry, collector)).name == "memory.anything"
-    [told] = warnings(caplog)
-    assert (told.levelname, told.msg, told.variables) == ("WARNING", "telemetry_variables_ignored", [variable])
-    assert "http/protobuf" in told.fix
+    [warning] = warnings(caplog)
+    assert (warning.levelname, warning.msg, warning.variables) == ("WARNING", "telemetry_variables_ignored", [variable])
+    assert "http/protobuf" in warning.fix
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ async def test_the_supported_protocol_is_not_logged(collector, opened, monkeypat
     assert warnings(caplog) == []
 
 
-async def test_an_endpoint_that_is_away_is_logged_once(opened, monkeypatch, caplog):
+async def test_an_unreachable_endpoint_is_logged_once(opened, monkeypatch, caplog):
     with closed_port() as url:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -333,10 +333,10 @@ async def test_an_endpoint_that_is_away_is_logged_once(opened, monkeypatch, capl
             telemetry.record_call("add_memory", 0.1, None)
         async with asyncio.timeout(LIMIT):
             await telemetry.close()
-    [told] = warnings(caplog)
-    assert (told.levelname, told.msg) == ("WARNING", "telemetry_not_delivered")
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in told.fix
-    assert url not in str(vars(told))
+    [warning] = warnings(caplog)
+    assert (warning.levelname, warning.msg) == ("WARNING", "telemetry_not_delivered")
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in warning.fix
+    assert url not in str(vars(warning))
 
 
 async def test_an_endpoint_that_refuses_is_logged_once(collector, opened, monkeypatch, caplog):
@@ -375,7 +375,7 @@ async def test_the_event_loop_goes_on_while_telemetry_closes(collector, opened):
     assert len(collector.spans) == 1
 
 
-async def test_variables_that_make_no_sense_are_logged_once_and_fail_nothing(opened, monkeypatch, caplog):
+async def test_invalid_variables_are_logged_once_and_ignored(opened, monkeypatch, caplog):
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-1")
     telemetry = opened()
     for _ in range(2):
@@ -399,18 +399,18 @@ def test_telemetry_is_off_unless_the_settings_switch_it_on():
     assert telemetry_for(Settings().telemetry, "sqlite") is NO_TELEMETRY
 
 
-async def test_switched_off_it_takes_everything_and_makes_nothing():
+async def test_switched_off_telemetry_accepts_every_call_and_sends_nothing():
     spans = [NO_TELEMETRY.span("memory.add_memory", text_length=1), NO_TELEMETRY.span("memory.search_memory")]
     assert spans[0] is spans[1]
     with spans[0] as span:
         span.set(result_count=1)
         assert timed("store") is spans[0]
     NO_TELEMETRY.record_call("add_memory", 0.1, None)
-    NO_TELEMETRY.gauge("zapomni.queue.depth", lambda: pytest.fail("nobody asks"))
+    NO_TELEMETRY.gauge("zapomni.queue.depth", lambda: pytest.fail("a gauge was read"))
     await NO_TELEMETRY.close()
 
 
-def test_switched_off_it_swallows_no_error():
+def test_switched_off_telemetry_does_not_swallow_errors():
     with pytest.raises(ValueError, match="as it was"), NO_TELEMETRY.span("memory.anything"):
         raise ValueError("as it was")
 

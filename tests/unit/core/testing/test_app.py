@@ -1,4 +1,4 @@
-"""The kit that runs plugins for their tests."""
+"""The testing kit for plugins."""
 
 import os
 import subprocess
@@ -58,8 +58,8 @@ class Ill:
 
 
 WRONG = {
-    "opened": r"^plugin 'ill' failed at lifespan: its lifespan raised RuntimeError: no port \(.*\) \(fix: ",
-    "closed": "^plugin 'ill': its lifespan failed to close: .*it raised RuntimeError: busy",
+    "opened": r"'ill'.*lifespan.*RuntimeError: no port",
+    "closed": r"'ill'.*lifespan.*RuntimeError: busy",
 }
 
 
@@ -201,7 +201,7 @@ def test_the_pytest_plugin_imports_nothing_that_it_may_not_need():
 
 
 class Careless:
-    """A plugin whose tool says that it is done, whatever happens."""
+    """A plugin whose tool always reports success."""
 
     @hookimpl
     def zapomni_tools(self, engine):
@@ -223,7 +223,5 @@ async def test_a_tool_that_claims_success_without_the_store_breaks_the_contract(
         name = "careless"
         calls: ClassVar = {"keep": {"text": "Tea with Ada."}}
 
-    with pytest.raises(
-        AssertionError, match=r"^keep, while the store is away, answered with success, not with an error"
-    ):
+    with pytest.raises(AssertionError, match=r"\bkeep\b.*success"):
         await Contract().test_the_store_is_away()

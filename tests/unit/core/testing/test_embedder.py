@@ -13,7 +13,7 @@ async def embed(*texts):
     return await embedder.embed(texts)
 
 
-def test_it_says_who_it_is():
+def test_it_has_an_identity():
     assert HashingEmbedder(64).identity == EmbedderIdentity("hashing", "hashing-64", 64)
 
 

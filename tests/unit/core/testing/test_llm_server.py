@@ -1,4 +1,4 @@
-"""The stand-in for a language model, without the client that it is made for."""
+"""The language model server of the kit, with a plain HTTP client."""
 
 import json
 import urllib.error
@@ -14,7 +14,7 @@ BODY = json.dumps({"messages": [{"role": "user", "content": "hello"}]}).encode()
 
 @pytest.fixture(autouse=True)
 def _no_proxy(monkeypatch):
-    """The stand-in is on this machine, whatever proxy the developer has."""
+    """Keep requests to the local server off any proxy of the developer."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 

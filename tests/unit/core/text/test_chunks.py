@@ -215,7 +215,7 @@ def test_characters_of_several_code_points_are_not_cut(character):
     assert all(part.start % len(character) == part.fresh % len(character) == 0 for part in parts)
 
 
-def test_a_letter_with_a_thousand_marks_is_cut_nevertheless():
+def test_a_letter_with_a_thousand_marks_is_cut():
     assert len(chunks_of("e" + "\u0301" * 10_000)) > 5
 
 
@@ -348,12 +348,12 @@ def test_no_overlap_reaches_over_the_beginning_of_a_definition():
     assert next(part.start for part in parts if part.fresh == at) == at
 
 
-def test_code_that_cannot_be_parsed_is_cut_all_the_same():
+def test_code_that_cannot_be_parsed_is_cut_too():
     text = PYTHON.replace(")", "").replace('"', "") + "\0\n" + "def ( ] }\n" * 20
     assert len(beginnings(text, "python")) > 5
 
 
 @pytest.mark.parametrize("language", ["Python", " rust ", "C++", "tsx"])
-def test_the_name_of_a_language_is_taken_however_it_is_written(language):
+def test_spellings_of_a_language_name_are_equivalent(language):
     text = "".join(f"fn f{number}() {{\n  One. Two. Three. Four. Five.\n}}\n" for number in range(9))
     assert set(beginnings(text, language)) <= {f"fn f{number}() {{" for number in range(9)}

@@ -215,7 +215,7 @@ def test_many_threads_get_the_same_terms():
         assert list(pool.map(terms, texts)) == alone
 
 
-def test_words_are_remembered_up_to_a_number(monkeypatch):
+def test_the_cache_of_words_is_bounded(monkeypatch):
     monkeypatch.setattr(analyser, "_MOST_REMEMBERED", 10)
     monkeypatch.setattr(analyser, "_known", analyser._Known())
     words = [f"w{number}" for number in range(100)]
