@@ -35,7 +35,7 @@ async def add(store, name, count):
 
 
 async def work(store, name, total):
-    """Does jobs until all are done, whoever does them."""
+    """Runs jobs until all are done, by any process."""
     while (await store.jobs.counts(WORKSPACE)).done < total:
         job = await store.jobs.claim(WORKSPACE, [KIND], name, LEASE_SECONDS)
         if job is None:

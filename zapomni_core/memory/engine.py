@@ -440,7 +440,7 @@ class MemoryEngine:
         store: Any = self.components.store
         if not self.has_file_store:
             raise ConfigurationError(
-                f"the store '{self.components.store_name}' is no file; back it up and check it with its own tools"
+                f"the store '{self.components.store_name}' is not a file; back it up and check it with its own tools"
             )
         return cast("FileStore", store)
 

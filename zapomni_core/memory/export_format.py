@@ -242,7 +242,7 @@ def parse_header(line: bytes) -> Header:
         if version == VERSION:
             return Header.model_validate_json(line)
     except ValidationError:
-        raise InvalidInputError("the file is not an export of Zapomni: its first line is no header") from None
+        raise InvalidInputError("the file is not an export of Zapomni: its first line is not a header") from None
     newer = "was exported by a newer Zapomni: update Zapomni" if version > VERSION else "cannot be read"
     raise InvalidInputError(f"the file has version {version} of the format, this Zapomni reads {VERSION}; it {newer}")
 

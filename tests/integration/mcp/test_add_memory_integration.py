@@ -13,7 +13,7 @@ from zapomni_core.testing.samples import ask
 from zapomni_db.sqlite import SQLiteStore
 
 CODE = "    def area(self):\n        return self.width * self.height"
-LONG = "\n\n".join(f"Paragraph {number} tells of the river, the bridge and tools {number}." for number in range(200))
+LONG = "\n\n".join(f"Paragraph {number} tells of the river, the bridge and house {number}." for number in range(200))
 
 
 async def test_add_memory_end_to_end(tools):

@@ -8,7 +8,7 @@ import pytest
 from tests.integration.mcp.memory_tools import FailingEmbedder, MemoryTools, text_of
 
 FACTS = {
-    "Ada keeps bees behind the tools.": {"tags": ["hobby", "ada"], "source": "chat", "author": "Grace"},
+    "Ada keeps bees behind the house.": {"tags": ["hobby", "ada"], "source": "chat", "author": "Grace"},
     "Ada keeps her passport in the blue drawer.": {"tags": ["ada"], "source": "mail", "author": "Ada"},
     "Grace keeps a diary in French.": {"tags": ["hobby", "grace"], "source": "chat", "conversation": "c1"},
     "Linus keeps the release notes in the wiki.": {"timestamp": "2023-05-08T12:00:00+00:00", "level": 3, "open": True},
@@ -24,7 +24,7 @@ async def kept(tools):
 async def test_a_hit_has_all_fields_of_its_memory(tools, kept):
     answer = await tools.ask("search_memory", query="bees", filters={"source": "chat"}, limit=1)
     [hit] = answer["results"]
-    text = "Ada keeps bees behind the tools."
+    text = "Ada keeps bees behind the house."
     assert (hit["memory_id"], hit["text"]) == (kept[text], text)
     assert (hit["tags"], hit["source"], hit["author"]) == (["hobby", "ada"], "chat", "Grace")
     assert "bees" in hit["why"]
@@ -127,7 +127,7 @@ async def test_a_search_does_not_find_memories_of_another_workspace(tools, kept)
     mine = await work.add("Ada keeps bees at the office.")
     assert await work.found("Ada keeps bees", {"kind": "memory"}) == [mine]
     assert mine not in await tools.found("Ada keeps bees at the office")
-    theirs = kept["Ada keeps bees behind the tools."]
+    theirs = kept["Ada keeps bees behind the house."]
     for tool in ("get_memory", "delete_memory", "restore_memory"):
         result = await work.call(tool, memory_id=theirs)
         assert result["structuredContent"]["error_code"] == "MEMORY_NOT_FOUND", tool
@@ -143,7 +143,7 @@ async def test_without_a_working_embedder_words_are_searched(open_tools, kept, t
     assert told["message"] == "Only words were searched, not meaning: the model at … is broken."
     assert f"Note: {told['message']}" in text_of(result)
     assert "somebody" not in str(result)
-    assert [hit["text"] for hit in told["results"]] == ["Ada keeps bees behind the tools."]
+    assert [hit["text"] for hit in told["results"]] == ["Ada keeps bees behind the house."]
 
 
 async def test_the_answer_respects_max_tokens(tools):
